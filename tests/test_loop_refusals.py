@@ -51,7 +51,7 @@ def test_a_leaked_variable(way: Callable[[mn.DistArray], object]) -> None:
 
 
 def test_no_end() -> None:
-    with pytest.raises(OptionError, match="nothing ends this loop"):
+    with pytest.raises(OptionError, match="this loop would never end"):
         mn.iterate(lambda x: x, mn.ones(3))
 
 

@@ -170,7 +170,7 @@ def check_lengths(shape: tuple[int, ...]) -> None:
     """
     if max(shape) > LARGEST_LENGTH:
         raise TooLargeError(
-            f"a sparse array of shape {shape}: it can have {LARGEST_LENGTH:,} rows and as many columns; keep "
+            f"a sparse array of shape {shape}: it can have at most {LARGEST_LENGTH:,} rows and columns; keep "
             "its parts as arrays of their own, or leave out rows and columns without an entry"
         )
 
@@ -284,9 +284,9 @@ def block_from(data: object) -> Block:
     except MatnbError:  # of an array of ours that is in a list
         raise
     except ValueError as error:  # lists of unequal lengths
-        raise ShapeError(f"no array is made of this {type(data).__name__}: {error}") from None
+        raise ShapeError(f"this {type(data).__name__} cannot be converted to an array: {error}") from None
     except (TypeError, RuntimeError) as error:  # of another library's array that does not come by itself
-        raise DTypeError(f"no array is made of this {type(data).__name__}: {error}") from None
+        raise DTypeError(f"this {type(data).__name__} cannot be converted to an array: {error}") from None
     # A view, so that freezing the block does not make the array of its owner read-only.
     return Dense(values.astype(_native(values.dtype), copy=False).view())
 
@@ -300,7 +300,9 @@ def _scipy_from(array: sparse.SparseArray) -> sp.sparray:
     _check_axes(array.ndim)
     check_lengths(array.shape)
     if array.fill_value != 0:
-        raise ShapeError(f"a sparse array with fill value {array.fill_value!r}: only 0 can be left out")
+        raise ShapeError(
+            f"a sparse array has fill value {array.fill_value!r}: only a fill value of 0 is supported"
+        )
     if isinstance(array, sparse.DOK):
         array = array.to_coo()
     check_sparse(array)
@@ -327,7 +329,7 @@ _WAYS = {
 
 def _native(dtype: np.dtype) -> np.dtype:
     if dtype.kind not in "biufc":
-        raise DTypeError(f"elements of dtype {dtype}: give numbers or booleans{_WAYS.get(dtype.kind, '')}")
+        raise DTypeError(f"elements have dtype {dtype}: give numbers or booleans{_WAYS.get(dtype.kind, '')}")
     return dtype.newbyteorder("=")
 
 
@@ -418,7 +420,7 @@ def _check_range(indices: _Indices, length: int) -> None:
 
 
 def _malformed(reason: str) -> ShapeError:
-    return ShapeError(f"a malformed sparse array: {reason}; build it anew")
+    return ShapeError(f"the sparse array is malformed: {reason}; build it again")
 
 
 def cast(values: NumericArray, dtype: np.dtype, copy: bool = False) -> NumericArray:

@@ -129,7 +129,9 @@ def whole(shape: Sequence[int]) -> Grid:
 def regular(shape: Sequence[int], counts: Sequence[int]) -> Grid:
     """Return the grid with ``counts`` nearly equal parts along each axis."""
     if len(shape) != len(counts):
-        raise ShapeError(f"{len(counts)} block counts for an array of {len(shape)} axes: give one an axis")
+        raise ShapeError(
+            f"{len(counts)} block counts for an array with {len(shape)} axes: give one for each axis"
+        )
     return Grid(tuple(regular_cuts(length, count) for length, count in zip(shape, counts, strict=True)))
 
 
@@ -160,7 +162,8 @@ def grid_from(shape: Sequence[int], blocks: BlocksSpec) -> Grid:
         per_axis = tuple(blocks)
         if len(per_axis) != len(shape):
             raise ShapeError(
-                f"blocks={blocks!r} names {len(per_axis)} axes, the array has {len(shape)}: give one an axis"
+                f"blocks={blocks!r} has {len(per_axis)} items, but the array has {len(shape)} axes: "
+                "give one for each axis"
             )
     cuts: list[tuple[int, ...]] = []
     for axis, (length, wanted) in enumerate(zip(shape, per_axis, strict=True)):

@@ -176,7 +176,7 @@ def semiring_named(name: str) -> Semiring:
         For an unknown name, listing the known ones.
     """
     if name not in SEMIRINGS:
-        raise OptionError(f"no semiring {name!r}; {suggestion(name, SEMIRINGS)}")
+        raise OptionError(f"unknown semiring {name!r}; {suggestion(name, SEMIRINGS)}")
     return SEMIRINGS[name]
 
 
@@ -218,9 +218,10 @@ def semiring(add: str, multiply: str) -> Semiring:
         raise OptionError(f"no multiplication {multiply!r}; {suggestion(multiply, MULTIPLICATIONS)}")
     if add == "any":
         raise OptionError(
-            f"any takes one of several values, which are alike of pairs alone, not of {multiply!r}"
+            "'any' takes one of several products, which are all the same for 'pair' only, not for "
+            f"{multiply!r}"
         )
-    raise OptionError(f"{multiply!r} gives truths: add them with lor or land, not with {add!r}")
+    raise OptionError(f"{multiply!r} gives booleans: use 'lor' or 'land' to add them, not {add!r}")
 
 
 _BOTH, _FIRST = frozenset({0, 1}), frozenset({0})

@@ -255,7 +255,7 @@ def binomial(raw: NumericArray, count: NumericArray, chance: NumericArray) -> Nu
     found, wrong = _called(_binomials, np.int64, (raw, count, chance))
     if wrong != -1:
         n, p = (np.broadcast_to(one, found.shape).flat[wrong or 0] for one in (count, chance))
-        raise OptionError(f"binomial: n={n}, p={p}: give counts of 0 and more, and chances from 0 to 1")
+        raise OptionError(f"binomial: n={n}, p={p}: give n of 0 or more, and p from 0 to 1")
     return found
 
 

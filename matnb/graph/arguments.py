@@ -62,7 +62,7 @@ def vertex_from(vertex: object, num_vertices: int, algorithm: str) -> int:
     try:
         number = operator.index(vertex)  # type: ignore[arg-type]  # what it cannot take raises
     except TypeError:
-        raise DTypeError(f"{algorithm} from vertex {vertex!r}: vertices are whole numbers") from None
+        raise DTypeError(f"{algorithm} from vertex {vertex!r}: a vertex is an integer") from None
     if not 0 <= number < num_vertices:
         raise IndexingError(
             f"{algorithm} from vertex {number} of a graph with {num_vertices} vertices: give 0 to "
@@ -120,7 +120,7 @@ def checked(value: float, matrix: DistArray, algorithm: str, rule: str = "0 or m
         When it is computed, for a weight that is not "0 or more", "above 0" or, of "numbers", NaN.
     """
     if matrix.dtype.kind == "c":
-        raise DTypeError(f"{algorithm}: weights of {matrix.dtype} have no order; give real ones")
+        raise DTypeError(f"{algorithm}: weights of dtype {matrix.dtype} have no order; give real weights")
     if matrix.dtype.kind not in "if" or not matrix.shape[0]:
         return asarray(value)
     least = matrix.min()
@@ -132,7 +132,7 @@ def checked(value: float, matrix: DistArray, algorithm: str, rule: str = "0 or m
 
 def _checked(least: np.floating | np.integer, value: float, algorithm: str, rule: str) -> float:
     if not {"0 or more": least >= 0, "above 0": least > 0, "numbers": least == least}[rule]:
-        raise OptionError(f"{algorithm}: a weight is {float(least)}; weights are {rule}")
+        raise OptionError(f"{algorithm}: a weight is {float(least)}; weights must be {rule}")
     return value
 
 

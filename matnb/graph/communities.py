@@ -106,9 +106,11 @@ def modularity(A: object, labels: npt.ArrayLike | DistArray, resolution: float =
     n = matrix.shape[0]
     given = asarray(labels)
     if given.dtype.kind not in "iu":
-        raise DTypeError(f"modularity: labels of dtype {given.dtype}; give whole numbers")
+        raise DTypeError(f"modularity: labels have dtype {given.dtype}; give integers")
     if given.shape != (n,):
-        raise ShapeError(f"modularity: labels of shape {given.shape} for {n} vertices; give {n}")
+        raise ShapeError(
+            f"modularity: labels have shape {given.shape}; give one label for each of the {n} vertices"
+        )
     check_resolution(resolution, "modularity")
     matrix = matrix * checked(1.0, matrix, "modularity")
     return modularity_of(matrix, given, resolution)

@@ -122,7 +122,9 @@ def katz(
     n = matrix.shape[0]
     own = asarray(beta).astype(np.float64)
     if own.shape not in {(), (n,)}:
-        raise ShapeError(f"katz: beta of shape {own.shape} for {n} vertices; give a number or {n} of them")
+        raise ShapeError(
+            f"katz: beta of shape {own.shape} for {n} vertices; give one number, or one for each vertex"
+        )
 
     def step(x: DistArray) -> DistArray:
         new: DistArray = alpha * (matrix.T @ x) + own

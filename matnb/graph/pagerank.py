@@ -104,6 +104,8 @@ def pagerank(
 def _proportions(values: npt.ArrayLike | DistArray, n: int, name: str) -> DistArray:
     given = asarray(values).astype(np.float64)
     if given.shape != (n,):
-        raise ShapeError(f"pagerank: {name} of shape {given.shape} for {n} vertices; give {n} numbers")
+        raise ShapeError(
+            f"pagerank: {name} of shape {given.shape} for {n} vertices; give one number for each vertex"
+        )
     shares: DistArray = given / given.sum()
     return shares

@@ -94,7 +94,9 @@ def _common(edges: DistArray, pairs: object, algorithm: str) -> DistArray:
         return tril(common, -1) + triu(common, 1)
     wanted = asarray(pairs)
     if not wanted.sparse:
-        raise DTypeError(f"{algorithm}: pairs are dense; give a sparse matrix, whose entries are the pairs")
+        raise DTypeError(
+            f"{algorithm}: pairs is dense; give a sparse matrix whose stored entries are the pairs"
+        )
     if wanted.shape != edges.shape:
         raise ShapeError(f"{algorithm}: pairs of shape {wanted.shape} for {edges.shape[0]} vertices")
     return matmul(edges, edges, mask=wanted.pattern(bool))

@@ -525,7 +525,7 @@ def picked_columns(file: File, names: Sequence[str], columns: Sequence[str] | No
         if names.count(name) > 1:
             raise OptionError(f"{file.shown}: {names.count(name)} columns named {name!r}")
         if columns.count(name) > 1:
-            raise OptionError(f"columns={columns!r}: {name!r} comes twice")
+            raise OptionError(f"columns={columns!r}: {name!r} is listed twice")
     return tuple(names.index(name) for name in columns)
 
 

@@ -606,7 +606,7 @@ def open_table(
 
 def _as_text(value: object) -> str:
     if not isinstance(value, str | int | float):
-        raise OptionError(f"na_values: {value!r} is neither a text nor a number")
+        raise OptionError(f"na_values: {value!r} is neither a string nor a number")
     return str(value)
 
 

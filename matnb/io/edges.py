@@ -369,9 +369,7 @@ def open_edges(
         if relabel:
             raise OptionError("num_vertices= is for relabel=False: with relabel=True the ids are counted")
         if isinstance(num_vertices, bool) or not 0 <= num_vertices <= LARGEST_LENGTH:
-            raise OptionError(
-                f"num_vertices={num_vertices!r}: give a whole number from 0 to {LARGEST_LENGTH}"
-            )
+            raise OptionError(f"num_vertices={num_vertices!r}: give an integer from 0 to {LARGEST_LENGTH}")
     check_skip(skip)
     marks = _marks(comments)
     begin, num_columns, line, first = _first_edge(file, skip, marks)
@@ -398,7 +396,7 @@ def _marks(comments: str) -> bytes:
     usual = isinstance(comments, str) and comments.isascii() and comments.isprintable()
     if not usual or re.search(r"[\w\s.,+-]", comments):
         raise OptionError(
-            f"comments={comments!r}: give characters such as '#%', none of a number or separator"
+            f"comments={comments!r}: give characters such as '#%' that occur in no number or separator"
         )
     return comments.encode()
 

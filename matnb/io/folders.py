@@ -135,7 +135,10 @@ def open_files(where: Where, *, kind: str | None = None, **options: object) -> S
     for path in paths:
         source = open_source(path, kind=kind, **options) if tables else first
         if not isinstance(source, TableSource):
-            raise OptionError(f"{path}: only tables are loaded as one, and this file is not a table")
+            raise OptionError(
+                f"{path}: several files are loaded together only if all are tables, and this file is not "
+                "a table"
+            )
         if tables and sorted(source.read_names) == sorted(tables[0].read_names):
             if source.read_names != tables[0].read_names:
                 ordered = {**options, "columns": list(tables[0].read_names)}
@@ -182,9 +185,9 @@ def found_paths(where: Where, kind: str | None, kinds: Sequence[str]) -> list[st
     """
     if not isinstance(where, str | os.PathLike):
         if not isinstance(where, Sequence) or not all(isinstance(one, str | os.PathLike) for one in where):
-            raise OptionError(f"{where!r} is not a file: give a path, a url as text, or a list of them")
+            raise OptionError(f"{where!r} is not a file: give a path, a URL as a string, or a list of them")
         if not where:
-            raise OptionError("the list is empty: give a path, or several")
+            raise OptionError("the list is empty: give at least one path")
         return [os.fsdecode(one) for one in where]
     path = os.fsdecode(where)
     local = os.path.expanduser(path)
@@ -195,7 +198,9 @@ def found_paths(where: Where, kind: str | None, kinds: Sequence[str]) -> list[st
         names = sorted(name for name in os.listdir(local) if not name.startswith("."))
         found = [os.path.join(path, name) for name in names if kind or name.lower().endswith(suffixes)]
         if not found:
-            raise MissingFileError(f"{path}: no file of a kind that is read; there are {', '.join(suffixes)}")
+            raise MissingFileError(
+                f"{path}: no file here can be read; the suffixes are {', '.join(suffixes)}"
+            )
         return found
     if not glob.has_magic(path):
         return [path]  # opening it says what is wrong

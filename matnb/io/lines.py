@@ -136,7 +136,7 @@ def check_skip(skip: int) -> None:
         When it is not a whole number, or negative.
     """
     if not isinstance(skip, int) or isinstance(skip, bool) or skip < 0:
-        raise OptionError(f"skip={skip!r}: give a number of lines, from 0 on")
+        raise OptionError(f"skip={skip!r}: give a number of lines, 0 or more")
 
 
 def count_lines(file: File, stop: int) -> int:

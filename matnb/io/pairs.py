@@ -277,7 +277,7 @@ def _width(n_features: object, name: str) -> int | None:
         or not isinstance(n_features, int | np.integer)
         or not 0 <= n_features <= LARGEST_LENGTH
     ):
-        raise OptionError(f"{name}={n_features!r}: give a whole number from 0 to {LARGEST_LENGTH}")
+        raise OptionError(f"{name}={n_features!r}: give an integer from 0 to {LARGEST_LENGTH}")
     return int(n_features)
 
 

@@ -72,12 +72,12 @@ class Rmat(PlainSource):
                 or not isinstance(value, int | np.integer)
                 or not 0 <= value <= largest
             ):
-                raise OptionError(f"rmat: {name}={value!r}: give a whole number from 0 to {largest}")
+                raise OptionError(f"rmat: {name}={value!r}: give an integer from 0 to {largest}")
             object.__setattr__(self, name, int(value))
         for name in ("a", "b", "c"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-                raise OptionError(f"rmat: {name}={value!r}: give a probability")
+                raise OptionError(f"rmat: {name}={value!r}: give a probability, from 0 to 1")
             object.__setattr__(self, name, float(value))
         if self.a + self.b + self.c > 1 + 1e-12:
             raise OptionError(f"rmat: a + b + c = {self.a + self.b + self.c}: give at most 1")

@@ -277,7 +277,7 @@ def open_source(path: str | os.PathLike[str], *, kind: str | None = None, **opti
     (Piece(number=0, start=0, stop=3),)
     """
     if not isinstance(path, str | os.PathLike):
-        raise OptionError(f"{path!r} is not a file: give a path, or a url as text")
+        raise OptionError(f"{path!r} is not a file: give a path, or a URL as a string")
     file = find_file(path)
     found = READERS.get(kind) if kind is not None else _by_suffix(file.name)
     if found is None:

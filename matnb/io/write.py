@@ -109,7 +109,9 @@ def check_target(path: str | os.PathLike[str]) -> tuple[str, str]:
     shown = Location(given)
     suffix = os.path.splitext(without_query(given) if "://" in given else given)[1].lower()
     if suffix not in _WRITERS:
-        raise OptionError(f"{shown}: no writer for suffix {suffix!r}; {suggestion(suffix, _WRITERS)}")
+        raise OptionError(
+            f"{shown}: files with the suffix {suffix!r} cannot be written; {suggestion(suffix, _WRITERS)}"
+        )
     return checked_place(path), suffix
 
 
@@ -230,7 +232,7 @@ def _write_npz(stream: IO[bytes], grid: Grid, dtype: np.dtype, sparse: bool, fet
 def _write_mtx(stream: IO[bytes], grid: Grid, dtype: np.dtype, sparse: bool, fetch: Fetch) -> None:
     if grid.ndim != 2:
         raise ShapeError(
-            f"an array of {grid.ndim} axes: a Matrix Market file has two; save it as .npy or .npz"
+            f"an array with {grid.ndim} axes: a Matrix Market file holds a matrix; save it as .npy or .npz"
         )
     if not sparse:
         _write_dense_mtx(stream, grid, dtype, fetch)

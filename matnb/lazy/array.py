@@ -245,7 +245,7 @@ class Values(Known):
     def to_scipy(self) -> sp.csr_array:
         """Compute a sparse array and return it as SciPy's CSR array."""
         if not self.sparse:
-            raise DTypeError("a dense array; use compute(), or scipy.sparse.csr_array(x.compute())")
+            raise DTypeError("the array is dense; use x.compute(), or scipy.sparse.csr_array(x.compute())")
         block = evaluator().value(self._expression)
         assert not isinstance(block, Dense)
         return to_scipy(block)
@@ -330,7 +330,10 @@ class Values(Known):
             When there are more, or none.
         """
         if self.size != 1:
-            raise NotScalarError(f"an array of shape {self.shape} holds {self.size} elements, not one")
+            raise NotScalarError(
+                f"an array of shape {self.shape} has {self.size} elements; only an array with one "
+                "element can be converted to a scalar"
+            )
         number: bool | int | float | complex = to_numpy(evaluator().value(self._expression)).item()
         return number
 
@@ -345,7 +348,7 @@ class Values(Known):
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu":
-            raise DTypeError(f"an array of dtype {self.dtype} is not an index")
+            raise DTypeError(f"an array of dtype {self.dtype} cannot be used as an index")
         return int(self)
 
     def __bool__(self) -> bool:
@@ -630,7 +633,7 @@ class DistArray(Methods, Operators, Values):
         """
         limit = float(threshold) if isinstance(threshold, int | float | np.integer | np.floating) else np.nan
         if not limit >= 0:
-            raise OptionError(f"threshold={threshold!r}: give a number that is not less than 0")
+            raise OptionError(f"threshold={threshold!r}: give 0 or more")
         if self.sparse:
             return wrap(Prune(self._expression, limit))
         if not limit:
@@ -676,7 +679,7 @@ class DistArray(Methods, Operators, Values):
         2
         """
         if not self.sparse:
-            raise DTypeError("select: entries of a sparse array; of a dense one np.where(condition, x, 0)")
+            raise DTypeError("select works on sparse arrays; for a dense one use np.where(condition, x, 0)")
         if callable(condition):
             from matnb.lazy.functions.mapping import portable  # which makes handles
 
@@ -684,7 +687,7 @@ class DistArray(Methods, Operators, Values):
             return wrap(SelectBy(self._expression, portable(condition, name, "select")))
         mask = expression_of(condition)
         if mask.dtype.kind != "b":
-            raise DTypeError(f"select: a condition of dtype {mask.dtype}; give booleans, such as A > 0")
+            raise DTypeError(f"select: the condition has dtype {mask.dtype}; give booleans, such as A > 0")
         return wrap(Select(self._expression, mask))
 
     def count_nonzero(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> DistArray:
@@ -735,7 +738,7 @@ class DistArray(Methods, Operators, Values):
             For several values.
         """
         if isinstance(value, list | tuple) or np.ndim(value):  # type: ignore[arg-type]  # or it raises
-            raise ShapeError("fill: give one number; several are assigned: x[...] = values")
+            raise ShapeError("fill: give one number; to assign an array, use x[...] = values")
         self[...] = value
 
     def _become(self, version: Expr) -> None:
@@ -752,7 +755,7 @@ class DistArray(Methods, Operators, Values):
         return self.copy()
 
     def __reduce__(self) -> NoReturn:
-        raise UnsupportedError("a DistArray is not pickled; write it with mn.save, or pickle x.compute()")
+        raise UnsupportedError("a DistArray cannot be pickled; write it with mn.save, or pickle x.compute()")
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):  # libraries ask for protocols that there are not

@@ -69,13 +69,14 @@ def _lengths(nodes: Sequence[Expr], names: Sequence[Names]) -> dict[int, int]:
     for node, own in zip(nodes, names, strict=True):
         if len(set(zip(own, node.shape, strict=True))) > len(set(own)):
             raise ShapeError(
-                f"einsum: axes of one name have several lengths in an array of shape {node.shape}"
+                f"einsum: axes with the same letter have different lengths in an array of shape {node.shape}"
             )
         for name, length in zip(own, node.shape, strict=True):
             known = lengths.setdefault(name, length)
             if known != length and 1 not in (known, length):
                 raise ShapeError(
-                    f"einsum: axes of one name have lengths {known} and {length} in arrays of shapes "
+                    f"einsum: axes with the same letter have lengths {known} and {length} in arrays "
+                    "of shapes "
                     f"{', '.join(str(one.shape) for one in nodes)}"
                 )
             if known == 1:
@@ -250,7 +251,7 @@ def called(ufunc: np.ufunc, operands: Sequence[Expr], axis: int = -1) -> Expr:
             return _stretched(left, right, 2, 1, "matvec")
         case "vecmat":
             return _stretched(ufuncs.call(np.conjugate, (left,))[0], right, 1, 2, "vecmat")
-    raise UnsupportedError(f"the ufunc {ufunc.__name__!r} is not recorded: call it on x.compute()")
+    raise UnsupportedError(f"the ufunc {ufunc.__name__!r} is not supported: call it on x.compute()")
 
 
 def vecdot(left: Expr, right: Expr, axis: int = -1) -> Expr:
@@ -260,7 +261,7 @@ def vecdot(left: Expr, right: Expr, axis: int = -1) -> Expr:
     first, second = one_axis(axis, left.ndim), one_axis(axis, right.ndim)
     if left.shape[first] != right.shape[second]:
         raise ShapeError(
-            f"vecdot of shapes {left.shape} and {right.shape}: axis {axis} must be equally long in both"
+            f"vecdot of shapes {left.shape} and {right.shape}: axis {axis} must have the same length in both"
         )
     if left.ndim - first != right.ndim - second:  # counted from the first axis, of different numbers of axes
         left, right = _moved(left, first), _moved(right, second)

@@ -96,10 +96,10 @@ def asarray(
         obj = obj.__matnb_array__()
     same = isinstance(obj, DistArray) and (wanted is None or wanted == obj.dtype)
     if copy is False and not same:
-        raise OptionError("asarray(copy=False): only a DistArray of that dtype needs no copy")
+        raise OptionError("asarray(copy=False): a copy is needed, as this is not a DistArray of that dtype")
     if isinstance(obj, DistArray):
         if format == "sparse" and not obj.sparse:
-            raise DTypeError(f"format={format!r} of a dense DistArray: compute() it first")
+            raise DTypeError(f"format={format!r} cannot be made of a dense DistArray: call compute() first")
         if format == "dense" and obj.sparse:
             obj = DistArray(Broadcast(obj.expression, obj.shape))
         if blocks is None and same:
@@ -154,11 +154,11 @@ def _block_of(obj: object, wanted: np.dtype | None) -> Block:
         raise RangeError(f"asarray: a number does not fit dtype {wanted}: {error}") from None
     except ValueError as error:  # text, or lists of unequal lengths
         raise ShapeError(
-            f"asarray: no array of dtype {wanted} is made of this {type(obj).__name__}: {error}"
+            f"asarray: this {type(obj).__name__} cannot be converted to an array of dtype {wanted}: {error}"
         ) from None
     except TypeError as error:
         raise DTypeError(
-            f"asarray: no array of dtype {wanted} is made of this {type(obj).__name__}: {error}"
+            f"asarray: this {type(obj).__name__} cannot be converted to an array of dtype {wanted}: {error}"
         ) from None
 
 
@@ -208,7 +208,7 @@ def shape_of(shape: ShapeLike) -> tuple[int, ...]:
         try:
             whole = operator.index(length)
         except TypeError:
-            raise ShapeError(f"shape {shape!r}: lengths are whole numbers") from None
+            raise ShapeError(f"shape {shape!r}: lengths must be integers") from None
         if whole < 0:
             raise ShapeError(f"shape {shape!r}: lengths cannot be negative")
         result.append(whole)
@@ -287,7 +287,7 @@ def eye(
     check_device(device)
     if (n_rows is None) == (N is None) or (n_cols is not None and M is not None):
         raise OptionError(
-            "eye: give the rows once, as n_rows or N; n_cols and M are two names of the columns"
+            "eye: give the number of rows once, as n_rows or N, and that of columns once, as n_cols or M"
         )
     height = N if n_rows is None else n_rows
     width = M if n_cols is None else n_cols
@@ -366,7 +366,10 @@ def coo_array(
     element = values.dtype
     if element.kind in "iu" and element not in SPARSE_DTYPES:  # sums of int64 wrap to the same values
         if element == np.uint64 and duplicates in ("min", "max"):
-            raise DTypeError(f"coo_array: duplicates={duplicates!r} of uint64; convert the values by astype")
+            raise DTypeError(
+                f"coo_array: duplicates={duplicates!r} is not supported for uint64; convert the values "
+                "with astype"
+            )
         values = ufuncs.astype(values, np.dtype(np.int64))
     if shape is None:
         shape = [_length_of(one, name) for one, name in zip(places, ("rows", "columns"), strict=True)]
@@ -380,7 +383,7 @@ def coo_array(
 def _length_of(places: Expr, name: str) -> int:
     # One more than the largest of some places.
     if places.ndim != 1 or not places.size:
-        raise ShapeError(f"coo_array: {name} of shape {places.shape} do not say how long it is: give shape=")
+        raise ShapeError(f"coo_array: {name} of shape {places.shape} do not determine the shape: give shape=")
     return int(asked(reductions.reduce(places, "max"), "the shape of coo_array")) + 1
 
 
@@ -569,7 +572,7 @@ def meshgrid(
         raise OptionError(f"meshgrid(indexing={indexing!r}): choose 'xy' or 'ij'")
     nodes = [expression_of(one) for one in xi]
     if any(node.ndim > 1 for node in nodes):
-        raise ShapeError("meshgrid: give arrays of one axis")
+        raise ShapeError("meshgrid: give 1-d arrays")
     count = len(nodes)
     lengths = [node.size for node in nodes]
     order = list(range(count))
@@ -619,11 +622,13 @@ def geomspace(
     """``numpy.geomspace`` between real numbers of one sign."""
     if np.ndim(start) or np.ndim(stop) or np.iscomplexobj(start) or np.iscomplexobj(stop):
         raise UnsupportedError(
-            "np.geomspace between arrays or complex numbers is not recorded: "
+            "np.geomspace between arrays or complex numbers is not supported; use "
             "10 ** np.linspace(np.log10(a), np.log10(b), num)"
         )
     if start * stop <= 0:
-        raise OptionError(f"geomspace: from {start} to {stop}: neither can be 0, and signs must be equal")
+        raise OptionError(
+            f"geomspace: from {start} to {stop}: neither may be 0, and both must have the same sign"
+        )
     sign, (num,) = (-1.0 if start < 0 else 1.0), shape_of(num)
     made = logspace(np.log10(abs(float(start))), np.log10(abs(float(stop))), num, endpoint) * sign
     places = arange(num)

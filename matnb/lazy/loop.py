@@ -420,7 +420,9 @@ def iterate(
         except _Unsettled as found:
             states = list(found.states)
     kinds = ", ".join(str(one.dtype) for one in states)
-    raise DTypeError(f"the dtypes of the state ({kinds}) change with every step; convert them with astype")
+    raise DTypeError(
+        f"the dtypes of the state ({kinds}) change with every iteration; convert them with astype"
+    )
 
 
 Nested = TypeVar("Nested")
@@ -467,9 +469,11 @@ def _streamed(
     # The state comes to this process after each piece: a handle on what a loop gave would hold that loop, and
     # with it the rows of every piece before.
     if _scopes.get():
-        raise LoopBodyError("a source is gone through at once, so not in the body of a loop or branch")
+        raise LoopBodyError(
+            "a loop over a source runs at once, so it cannot be in the body of another loop or a branch"
+        )
     if isinstance(epochs, bool) or not isinstance(epochs, int | np.integer) or epochs < 0:
-        raise OptionError(f"epochs={epochs!r}: give a whole number from 0 on")
+        raise OptionError(f"epochs={epochs!r}: give an integer of 0 or more")
     most = int(DistArray(_limit(max_iterations, _ENDLESS, True)))
     count, ended = 0, False
     kept: list[Kept] = []
@@ -526,7 +530,7 @@ def _first_of(kept: Nested, count: int) -> Nested:
 
 def _stacked(kept: Sequence[Kept]) -> Kept:
     if not kept:
-        raise OptionError("collect= over a source without a batch: there is nothing to keep")
+        raise OptionError("collect= with a source that has no batches: there is nothing to collect")
     nesting = taken_apart(kept[0])[1]
     leaves = zip(*(taken_apart(one)[0] for one in kept), strict=True)
     return put_together(nesting, [np.concatenate(several) for several in leaves])  # type: ignore[return-value]  # nested as each of them
@@ -702,24 +706,26 @@ def _scanned(over: object, batch: object) -> tuple[list[Expr], Nesting | None, i
     if batch is not None and (
         not isinstance(batch, int | np.integer) or isinstance(batch, bool) or batch < 1
     ):
-        raise OptionError(f"batch={batch!r}: give a whole number, at least 1")
+        raise OptionError(f"batch={batch!r}: give an integer of 1 or more")
     if over is None:
         if batch is not None:
-            raise OptionError(f"batch={batch} without over=: give the arrays that are cut in batches")
+            raise OptionError(f"batch={batch} without over=: give the arrays to split into batches")
         return [], None, None
     leaves, nesting = taken_apart(over)
     items = [expression_of(leaf) for leaf in leaves]
     if not items or any(not one.shape for one in items):
-        raise ShapeError("over= needs arrays of at least one axis, whose first is gone through")
+        raise ShapeError("over= needs arrays with at least one axis; the loop runs over the first")
     lengths = {one.shape[0] for one in items}
     if len(lengths) != 1:
         raise ShapeError(
-            f"over= has arrays of lengths {sorted(lengths)} along the first axis: give one length"
+            f"over= has arrays of lengths {sorted(lengths)} along the first axis: the lengths must "
+            "be the same"
         )
     length, size = lengths.pop(), 1 if batch is None else int(batch)
     if length % size:
         raise ShapeError(
-            f"over= of length {length} in batches of {size}: {length % size} are left; give a batch that "
+            f"over= of length {length} in batches of {size}: {length % size} would be left over; "
+            "give a batch that "
             f"divides the length, or leave them out: x[:{length - length % size}]"
         )
     return items, nesting, length // size
@@ -728,12 +734,12 @@ def _scanned(over: object, batch: object) -> tuple[list[Expr], Nesting | None, i
 def _limit(given: object, length: int | None, ends: bool) -> Expr:
     if given is None:
         if length is None and not ends:
-            raise OptionError("nothing ends this loop: give until=, max_iterations= or over=")
+            raise OptionError("this loop would never end: give until=, max_iterations= or over=")
         return ufuncs.literal(_ENDLESS if length is None else length, _COUNT)
     if isinstance(given, np.ndarray) and not given.shape:
         given = given[()]
     if isinstance(given, bool) or not isinstance(given, DistArray | int | np.integer):
-        raise OptionError(f"max_iterations={given!r}: give a whole number, or a 0-d integer DistArray")
+        raise OptionError(f"max_iterations={given!r}: give an integer, or a 0-d integer DistArray")
     if isinstance(given, DistArray):
         if given.shape or given.dtype.kind not in "iu":
             raise OptionError(f"max_iterations= of shape {given.shape} {given.dtype}: give a 0-d integer")

@@ -112,7 +112,7 @@ class Generator:
         if endpoint:
             high += 1
         if low >= high:
-            raise OptionError(f"integers: no whole number lies in [{low}, {high})")
+            raise OptionError(f"integers: there is no integer in [{low}, {high})")
         element = number_dtype(dtype)
         if element.kind not in "iu" or low < np.iinfo(element).min or high - 1 > np.iinfo(element).max:
             raise OptionError(f"integers: [{low}, {high}) does not fit dtype {element}")
@@ -259,7 +259,9 @@ class Generator:
         """
         chances = pvals if isinstance(pvals, DistArray) else np.asarray(pvals, float)
         if not chances.ndim or not chances.shape[-1]:
-            raise ShapeError(f"multinomial: pvals of shape {chances.shape}: give a chance for each outcome")
+            raise ShapeError(
+                f"multinomial: pvals of shape {chances.shape}: give a probability for each outcome"
+            )
         if isinstance(chances, np.ndarray):
             _check_known("multinomial", {"pvals": chances})
             if (chances[..., :-1].sum(axis=-1) > 1.0 + 1e-12).any():
@@ -307,7 +309,7 @@ class Generator:
         _check_known("dirichlet", {"a": alpha})
         shares = asarray(alpha)
         if not shares.ndim or not shares.shape[-1]:
-            raise ShapeError(f"dirichlet: alpha of shape {shares.shape}: give one number at least")
+            raise ShapeError(f"dirichlet: alpha of shape {shares.shape}: give at least one number")
         lengths = shares.shape[:-1] if size is None else shape_of(size)
         drawn = self._variates("log_gamma", (*lengths, shares.shape[-1]), {"shape": shares}, blocks)
         return softmax(drawn, axis=-1)
@@ -362,7 +364,9 @@ class Generator:
             places = self.integers(0, count, shape)
         else:
             if prod(shape) > count:
-                raise OptionError(f"choice: {prod(shape)} of {count} elements without replacement")
+                raise OptionError(
+                    f"choice: cannot draw {prod(shape)} of {count} elements without replacement"
+                )
             places = self.permutation(count)[: prod(shape)].reshape(shape)
         return places if is_count else recorded(np.take)(asarray(a), places, axis=axis)  # type: ignore[return-value]  # handles
 
@@ -392,7 +396,7 @@ def default_rng(seed: int | None = None) -> Generator:
     if seed is None:
         seed = secrets.randbits(63)
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-        raise OptionError(f"seed={seed!r}: give a whole number from 0 to 2**64 - 1")
+        raise OptionError(f"seed={seed!r}: give an integer from 0 to 2**64 - 1")
     _note_seed(int(seed))
     return Generator(int(seed))
 

@@ -116,7 +116,9 @@ def _with_initial_and_mask(
         elif first is not None:
             node = only_where(node, where, first)
         else:
-            raise ShapeError(f"{operation}(where=) may pick nothing, which has no {operation}: give initial=")
+            raise ShapeError(
+                f"{operation}(where=) may select no element, which has no {operation}: give initial="
+            )
     if first is None:
         return Reduce(node, operation, axes, keepdims, element)
     if operation in ("min", "max") and any(node.shape[axis] == 0 for axis in axes):
@@ -281,7 +283,9 @@ def root(square: Expr) -> Expr:
     """
     (found,) = call(np.sqrt, (square,))
     if square.shape and not np.can_cast(found.dtype, square.dtype, "same_kind"):
-        raise DTypeError(f"std: a root of {found.dtype} is no {square.dtype}: give a dtype of floats")
+        raise DTypeError(
+            f"std: the square root of {found.dtype} cannot be stored as {square.dtype}: give a floating dtype"
+        )
     return astype(found, square.dtype)
 
 
@@ -396,11 +400,13 @@ def folded(
     if where is not None:
         check_mask(where, node)
         if neutral is None:
-            raise ShapeError(f"{name}.reduce(where=) may pick nothing, which has no result: give initial=")
+            raise ShapeError(
+                f"{name}.reduce(where=) may select no element, for which there is no result: give initial="
+            )
         node = only_where(node, where, neutral)
     if any(node.shape[one] == 0 for one in axes):
         if neutral is None:
-            raise ShapeError(f"{name}.reduce of an array of shape {node.shape} over an axis without elements")
+            raise ShapeError(f"{name}.reduce of an array of shape {node.shape} over an axis of length 0")
         whole = neutral if first is None else first
         return Broadcast(whole, kept_shape(node.shape, axes, bool(keepdims)))
     result: Expr
@@ -443,7 +449,8 @@ def associative(ufunc: np.ufunc, method: str) -> str:
     if name not in _REDUCTIONS and name not in _OTHERS:
         known = ", ".join((*_REDUCTIONS, *_OTHERS))
         raise UnsupportedError(
-            f"np.{name}.{method} depends on how elements are grouped, and blocks are worked at together: "
+            f"np.{name}.{method} depends on the order of the operations, but blocks are combined in "
+            "parallel: "
             f"use one of {known}; or subtract a sum, divide by a product"
         )
     return name
@@ -539,7 +546,7 @@ def nan_var(
 
 def _check_dtype(dtype: npt.DTypeLike | None, name: str) -> None:
     if dtype is not None and number_dtype(dtype).kind not in "fc":
-        raise DTypeError(f"{name} of numbers that may be NaN has no dtype {dtype}: give one of floats")
+        raise DTypeError(f"{name} of floats cannot have dtype {dtype}: give a floating dtype")
 
 
 def _numbers(node: Expr, where: Expr | None) -> Expr:

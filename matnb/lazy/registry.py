@@ -41,5 +41,5 @@ def recorded(function: Callable[..., object]) -> Callable[..., object]:
     if function in (np.save, np.savez, np.savetxt):
         raise UnsupportedError(f"{name} of a DistArray: write it from the workers with mn.save(x, path)")
     raise UnsupportedError(
-        f"{name} is not recorded for DistArray; compute its arrays first, as in {name}(x.compute(), ...)"
+        f"{name} is not supported for DistArrays; compute them first, as in {name}(x.compute(), ...)"
     )

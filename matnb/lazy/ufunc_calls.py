@@ -62,7 +62,9 @@ def called(ufunc: np.ufunc, method: str, inputs: Sequence[object], options: Opti
             options.update(zip(("axis", "dtype", "out"), rest, strict=False))
             result = segments_reduced(ufunc, array, indices, **_named(options, "axis", "dtype"))  # type: ignore[arg-type]  # checked there
             return into(options.get("out"), (result,), casting="unsafe")
-    raise UnsupportedError(f"np.{ufunc.__name__}.{method} is not recorded; compute() the array first")
+    raise UnsupportedError(
+        f"np.{ufunc.__name__}.{method} is not supported; call compute() on the array first"
+    )
 
 
 def into(
@@ -79,7 +81,7 @@ def into(
     """
     targets = out if isinstance(out, tuple) else (out,) * len(results)
     if len(targets) != len(results):
-        raise OptionError(f"out= has {len(targets)} arrays for {len(results)} results: give one a result")
+        raise OptionError(f"out= has {len(targets)} arrays for {len(results)} results: give one for each")
     made: list[object] = []
     for target, node in zip(targets, results, strict=True):
         if target is None:
@@ -88,13 +90,13 @@ def into(
         if not isinstance(target, DistArray):
             kind = type(target).__name__
             raise UnsupportedError(
-                f"out= of type {kind} is not recorded: give a DistArray, or fill it with array[...] = "
+                f"out= of type {kind} is not supported: give a DistArray, or fill it with array[...] = "
                 "result.compute()"
             )
         old = target.expression
         if not np.can_cast(node.dtype, old.dtype, casting):  # type: ignore[arg-type]  # checked before
             raise DTypeError(
-                f"a result of dtype {node.dtype} does not go into an array of dtype {old.dtype}; "
+                f"a result of dtype {node.dtype} cannot be stored in an array of dtype {old.dtype}; "
                 f"convert that first: x.astype({node.dtype})"
             )
         node = astype(node, old.dtype)
@@ -134,7 +136,7 @@ def _called(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> obje
     for order in ("order", "subok"):  # which say how memory is laid out, and of what class an array is
         options.pop(order, None)
     if options:
-        raise UnsupportedError(f"np.{ufunc.__name__}({', '.join(options)}=) is not recorded: leave it out")
+        raise UnsupportedError(f"np.{ufunc.__name__}({', '.join(options)}=) is not supported: leave it out")
     if casting not in _CASTINGS:
         raise OptionError(f"casting={casting!r}; {suggestion(casting, _CASTINGS)}")
     operands: list[Operand] = list(map(operand_of, inputs))
@@ -186,7 +188,7 @@ def _result_dtype(found: np.dtype) -> npt.DTypeLike | None:
 def _named(options: Options, *names: str) -> Options:
     others = {name for name in options if name not in (*names, "out")}
     if others:
-        raise UnsupportedError(f"a ufunc's method with {', '.join(others)}= is not recorded: leave it out")
+        raise UnsupportedError(f"the ufunc's method does not support {', '.join(others)}=: leave it out")
     return {name: options[name] for name in names if options.get(name) is not None}
 
 
@@ -198,7 +200,7 @@ def _reduced(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> obj
     dtype, initial = options.pop("dtype", None), options.pop("initial", None)
     if options:
         raise UnsupportedError(
-            f"np.{ufunc.__name__}.reduce({', '.join(options)}=) is not recorded: leave it out"
+            f"np.{ufunc.__name__}.reduce({', '.join(options)}=) is not supported: leave it out"
         )
     first = initial.expression if isinstance(initial, DistArray) else initial
     first = None if first is np._NoValue else first
@@ -216,7 +218,9 @@ def _accumulated(ufunc: np.ufunc, inputs: Sequence[object], options: Options) ->
 
 def _outer(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> object:
     if ufunc.nin != 2 or len(inputs) != 2:
-        raise OptionError(f"np.{ufunc.__name__}.outer: outer is of functions of two arrays, and takes two")
+        raise OptionError(
+            f"np.{ufunc.__name__}.outer: only ufuncs with two inputs have outer, which takes two arrays"
+        )
     node, other = map(expression_of, inputs)  # also of Python's numbers, which are not weak here
     node = with_new_axes(node, node.ndim, other.ndim)
     return _called(ufunc, (DistArray(node), DistArray(other)), options)
@@ -248,7 +252,9 @@ def written_at(ufunc: np.ufunc, array: object, indices: object, *values: object)
         kind = type(array).__name__
         raise UnsupportedError(f"np.{name}.at into a {kind} from DistArrays: compute() them first")
     if len(values) != ufunc.nin - 1:
-        raise DTypeError(f"np.{name}.at of a function of {ufunc.nin} arrays takes {ufunc.nin - 1} values")
+        raise DTypeError(
+            f"np.{name}.at of a ufunc with {ufunc.nin} inputs takes {ufunc.nin - 1} arrays of values"
+        )
     node, key = array.expression, with_expressions(indices)
     operands = [expression_of(one) for one in values]  # a number has its own dtype here
     (met,) = call(ufunc, [literal(0, one.dtype) for one in (node, *operands)])
@@ -267,7 +273,7 @@ def written_at(ufunc: np.ufunc, array: object, indices: object, *values: object)
     target = (*behind[:first], *shape, *behind[first:])
     for one in operands:
         if broadcast_shapes(one.shape, target, name=f"{name}.at") != target:
-            raise ShapeError(f"values of shape {one.shape} do not fit places of shape {target}")
+            raise ShapeError(f"values of shape {one.shape} do not fit indices of shape {target}")
     if 0 in target:
         return
     monoid = _monoid_of(ufunc, node.dtype, met.dtype)
@@ -285,7 +291,7 @@ def may_repeat(key: object) -> bool:
     kinds = {one.dtype.kind for one in arrays}
     if "b" in kinds and len(kinds) > 1:
         raise UnsupportedError(
-            "ufunc.at by booleans and arrays of places in one index is not recorded: give np.nonzero of the "
+            "ufunc.at with booleans and integer arrays in one index is not supported: give np.nonzero of the "
             "booleans"
         )
     return bool(arrays) and "b" not in kinds
@@ -297,19 +303,19 @@ def _monoid_of(ufunc: np.ufunc, own: np.dtype, met: np.dtype) -> str:
     if name not in _MONOIDS:
         known = ", ".join(f"np.{one}" for one in _MONOIDS)
         raise UnsupportedError(
-            f"np.{name}.at with places that may repeat is not recorded; it is for {known}; where none "
-            f"repeats, x[places] = np.{name}(x[places], ...)"
+            f"np.{name}.at with indices that may repeat is supported for {known} only; where none "
+            f"repeats, use x[i] = np.{name}(x[i], ...)"
         )
     monoid = _MONOIDS[name]
     if met.kind == "b":
         return {"plus": "lor", "times": "land"}.get(monoid, monoid)
     if monoid in ("min", "max") and met.kind == "c":
-        raise UnsupportedError(f"np.{name}.at of complex numbers at places that may repeat is not recorded")
+        raise UnsupportedError(f"np.{name}.at of complex numbers at indices that may repeat is not supported")
     wraps = own.kind in "iu" and met.kind in "iu" and monoid in ("plus", "times")
     if not wraps and not np.can_cast(met, own, "same_kind"):
         raise UnsupportedError(
             f"np.{name}.at rounds each of its results of dtype {met} to dtype {own}, one after the other, "
-            "which is not recorded: convert the values, or the array, with astype"
+            "which is not supported: convert the values, or the array, with astype"
         )
     return monoid
 
@@ -379,7 +385,7 @@ def segments_reduced(
     if isinstance(indices, DistArray):
         if indices.size > _MOST_ASKED:
             raise UnsupportedError(
-                f"{name}.reduceat at {indices.size:,} indices that are on the workers: give them as a NumPy "
+                f"{name}.reduceat at {indices.size:,} indices that are in a DistArray: give them as a NumPy "
                 "array, or number the runs and use mn.scatter_reduce"
             )
         indices = asked(indices.expression, f"where the runs of {name}.reduceat begin")
@@ -388,11 +394,14 @@ def segments_reduced(
     if not node.shape:
         raise DTypeError(f"{name}.reduceat of an array without axes")
     if starts.ndim != 1 or starts.dtype.kind not in "iu":
-        raise IndexingError(f"reduceat: indices of shape {starts.shape} {starts.dtype}: give whole numbers")
+        raise IndexingError(
+            f"reduceat: indices have shape {starts.shape} and dtype {starts.dtype}: give a 1-d array of "
+            "integers"
+        )
     place = one_axis(axis, node.ndim)
     length = node.shape[place]
     if starts.size and (starts.min() < 0 or starts.max() >= length):
-        raise IndexingError(f"reduceat: an index outside an axis of length {length}")
+        raise IndexingError(f"reduceat: an index is out of bounds for an axis of length {length}")
     element = element_of(ufunc, "reduceat", node.dtype, None if dtype is None else number_dtype(dtype))
     lines = turned(node, (place,))
     if name not in _TRUTHS:
@@ -422,7 +431,7 @@ def _runs(ufunc: np.ufunc, node: Expr, starts: np.ndarray) -> Expr:
         return result if result.shape == (starts.size, *rest) else reshaped(result, (starts.size, *rest))
     if starts.size > _FEW:
         raise UnsupportedError(
-            f"np.{ufunc.__name__}.reduceat over {starts.size} runs is recorded for indices that increase, of "
+            f"np.{ufunc.__name__}.reduceat over {starts.size} slices is supported for increasing indices and "
             f"np.{', np.'.join(_LABELLED)}"
         )
     handle = DistArray(node)

@@ -83,7 +83,7 @@ def _loop(ufunc: np.ufunc, kinds: tuple[np.dtype | type, ...], dtype: np.dtype |
     name = ufunc.__name__
     if ufunc_named(name) is not ufunc:
         raise UnsupportedError(
-            f"the ufunc {name!r} is not recorded: give it to mn.map_blocks, or call it on x.compute()"
+            f"the ufunc {name!r} is not supported: use mn.map_blocks, or call it on x.compute()"
         )
     given = (*kinds, *(None,) * ufunc.nout)
     try:
@@ -201,7 +201,7 @@ def number_dtype(dtype: npt.DTypeLike) -> np.dtype:
     except TypeError:
         raise DTypeError(f"{dtype!r} is not a dtype") from None
     if wanted.kind not in "biufc":
-        raise DTypeError(f"dtype {wanted}: arrays hold numbers or booleans")
+        raise DTypeError(f"dtype {wanted} is not supported: arrays hold numbers or booleans")
     return wanted.newbyteorder("=")
 
 
@@ -220,7 +220,7 @@ def astype(node: Expr, dtype: npt.DTypeLike, casting: str = "unsafe") -> Expr:
         return node
     if casting != "unsafe" and not np.can_cast(node.dtype, wanted, casting):  # type: ignore[arg-type]  # or it raises
         raise DTypeError(
-            f"astype({wanted}) of {node.dtype} is no {casting!r} conversion; give casting='unsafe'"
+            f"astype: cannot cast {node.dtype} to {wanted} with casting={casting!r}; give casting='unsafe'"
         )
     if node.dtype.kind == "c" and wanted.kind not in "cb":
         warnings.warn(

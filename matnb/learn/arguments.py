@@ -39,7 +39,7 @@ def rows_from(X: object, estimator: str, num_features: int | None = None) -> Dis
         For NaN or infinity: where the first one is.
     """
     if X is None:
-        raise DTypeError(f"{estimator}: X is None; give a matrix, a row for each observation")
+        raise DTypeError(f"{estimator}: X is None; give a matrix with one row for each sample")
     if isinstance(X, BatchSource):
         raise DTypeError(
             f"{estimator}: X is a source of batches; give a matrix, or, where there is partial_fit, "
@@ -48,11 +48,13 @@ def rows_from(X: object, estimator: str, num_features: int | None = None) -> Dis
     given = asarray(_numbers_of(X))
     if given.ndim != 2:
         remedy = "; give x[:, None] for one feature, or x[None] for one row" if given.ndim == 1 else ""
-        raise ShapeError(f"{estimator}: X of shape {given.shape}; rows and features are two axes{remedy}")
+        raise ShapeError(
+            f"{estimator}: X has shape {given.shape}; give a matrix with rows and features{remedy}"
+        )
     if not given.shape[0]:
-        raise ShapeError(f"{estimator}: X of shape {given.shape} has no row")
+        raise ShapeError(f"{estimator}: X of shape {given.shape} has no rows")
     if not given.shape[1]:
-        raise ShapeError(f"{estimator}: X of shape {given.shape} has no feature")
+        raise ShapeError(f"{estimator}: X of shape {given.shape} has no features")
     if num_features is not None and given.shape[1] != num_features:
         raise ShapeError(f"{estimator}: X has {given.shape[1]} features, but it was fitted to {num_features}")
     return checked(_real(given, estimator, "X"), estimator, "X")
@@ -120,7 +122,7 @@ def nonnegative(values: DistArray, estimator: str, name: str) -> DistArray:
 
 def _real(given: DistArray, estimator: str, name: str) -> DistArray:
     if given.dtype.kind not in "biuf":
-        raise DTypeError(f"{estimator}: {name} is of {given.dtype}; give real numbers")
+        raise DTypeError(f"{estimator}: {name} has dtype {given.dtype}; give real numbers")
     return given if given.dtype in (np.float32, np.float64) else given.astype(np.float64)
 
 
@@ -179,11 +181,13 @@ def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
         if there.ndim == 2 and there.shape[1] == 1:
             there = there[:, 0]
         if there.dtype.kind == "f" and np.isnan(there).any():
-            raise OptionError(f"{estimator}: y[{int(np.isnan(there).argmax())}] is NaN; a class is wanted")
+            raise OptionError(f"{estimator}: y[{int(np.isnan(there).argmax())}] is NaN; give a class")
         try:
             classes, places = np.unique(there, return_inverse=True)
         except TypeError:
-            raise DTypeError(f"{estimator}: y has classes of several types; give numbers or texts") from None
+            raise DTypeError(
+                f"{estimator}: y mixes classes of different types; give only numbers or only strings"
+            ) from None
         codes = asarray(places.reshape(there.shape))
     if codes.shape != X.shape[:1]:
         raise ShapeError(f"{estimator}: y of shape {codes.shape} for X of shape {X.shape}")
@@ -197,11 +201,11 @@ def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
 def _check_discrete(classes: Classes, estimator: str) -> None:
     # As scikit-learn: numbers with fractions are measurements, and each would be a class of its own.
     if classes.dtype.kind == "c":
-        raise DTypeError(f"{estimator}: y is of {classes.dtype}; give whole numbers or texts")
+        raise DTypeError(f"{estimator}: y has dtype {classes.dtype}; give integers or strings")
     if classes.dtype.kind == "f" and (fractions := classes[~np.isfinite(classes) | (classes % 1 != 0)]).size:
         raise OptionError(
             f"{estimator}: y has {fractions[0]}, which is not a class; "
-            "give whole numbers or texts, or take a regressor"
+            "give integers or strings, or use a regressor"
         )
 
 

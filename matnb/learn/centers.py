@@ -72,7 +72,9 @@ class ClustererByCenters(Clusterer, Transformer):
         name = type(self).__name__
         k = whole(self.n_clusters, "n_clusters", name)
         if k > X.shape[0]:
-            raise OptionError(f"{name}: n_clusters={k} of {X.shape[0]} rows; give that many at most")
+            raise OptionError(
+                f"{name}: n_clusters={k} with {X.shape[0]} rows; give at most as many clusters as rows"
+            )
 
     def _warn_of_fewer(self, there: int) -> None:
         k = self.n_clusters
@@ -90,7 +92,7 @@ class ClustererByCenters(Clusterer, Transformer):
         count = whole(self.n_init, "n_init", type(self).__name__)
         if not isinstance(self.init, str) and not callable(self.init) and count > 1:
             warnings.warn(
-                f"{type(self).__name__}: init is an array, so it begins once, not n_init={count} times",
+                f"{type(self).__name__}: init is an array, so one initialization is run, not n_init={count}",
                 RuntimeWarning,
                 stacklevel=3,
             )

@@ -82,7 +82,8 @@ class FactorsByBatches(FactorSteps):
     def _fit_source(self, source: BatchSource, H: object = None) -> Self:
         if not self.fresh_restarts:
             raise OptionError(
-                f"{self._name}: of a source, W of a batch is not there a pass later; give fresh_restarts=True"
+                f"{self._name}: with a source, W of a batch is not kept for the next pass; give "
+                "fresh_restarts=True"
             )
         first = self._rows(source.first.X)
         V = self._start(first, None, H, has_rows=False)[1]

@@ -235,7 +235,7 @@ class Learner(Estimator):
         rows, targets = source.first()
         run = training.begun(rows, targets)
         if resume and self.checkpoint is None:
-            raise OptionError("Learner: resume=True without checkpoint=: give the file to go on from")
+            raise OptionError("Learner: resume=True without checkpoint=: give the file to resume from")
         if resume and Path(cast(Any, self.checkpoint)).exists():
             run = _loaded(cast(Any, self.checkpoint), run, self.model)
         elif self.checkpoint is not None:  # of an earlier run there is none to resume from any more
@@ -328,7 +328,7 @@ class Learner(Estimator):
         optimizer = AdaGrad() if self.optimizer is None else self.optimizer
         is_whole = isinstance(optimizer, PassOptimizer)
         if isinstance(optimizer, type) or not (is_whole or hasattr(optimizer, "step")):
-            raise DTypeError(f"Learner: optimizer={optimizer!r}; give one that is made, as mn.learn.SGD(0.1)")
+            raise DTypeError(f"Learner: optimizer={optimizer!r}; give an instance, such as mn.learn.SGD(0.1)")
         return (PassTraining if is_whole else Training)(
             self.model,
             cast(Any, optimizer),
@@ -442,7 +442,7 @@ def _loaded(path: str | os.PathLike[str], like: LearningRun, model: object) -> L
     except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
         if isinstance(error, FileNotFoundError):
             raise MissingFileError(f"Learner: there is no file {str(path)!r}") from None
-        raise FileFormatError(str(path), f"this is nothing that a Learner has saved ({error})") from None
+        raise FileFormatError(str(path), f"this file was not saved by a Learner ({error})") from None
     there = dict(zip(nesting.paths("state"), shapes, strict=True))
     saved = dict(zip(head["paths"], [one.shape for one in found], strict=True))
     name = type(model).__name__

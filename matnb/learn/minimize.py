@@ -145,5 +145,5 @@ def minimize(
 def _shaped(name: str, value: object, shape: tuple[int, ...]) -> DistArray:
     given = asarray(value)
     if given.size != np.prod(shape) or (given.ndim > len(shape) and shape):
-        raise ShapeError(f"minimize: {name} records shape {given.shape}; {shape} is wanted")
+        raise ShapeError(f"minimize: {name} returns shape {given.shape}; it must return {shape}")
     return given.reshape(shape).astype(np.float64)

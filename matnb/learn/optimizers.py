@@ -252,7 +252,7 @@ class Average(Optimizer):
         whole(self.after, "after", "Average", least=0)
         if isinstance(self.optimizer, type) or not hasattr(self.optimizer, "step"):
             raise DTypeError(
-                f"Average: optimizer={self.optimizer!r}; give one that is made, as mn.learn.SGD(0.1)"
+                f"Average: optimizer={self.optimizer!r}; give an instance, such as mn.learn.SGD(0.1)"
             )
 
     def start(self, parameters: Parameters) -> State:

@@ -94,7 +94,7 @@ class PCA(PrincipalComponents):
         rows = rows_from(X, "PCA")
         n, p = rows.shape
         if n < 2:
-            raise OptionError("PCA: X has one row, which does not vary; give two at least")
+            raise OptionError("PCA: X has one row; give at least two")
         solver = solver_of(rows, self.svd_solver, self.n_components)
         k = num_components(rows, solver, self.n_components)
         mean = rows.mean(axis=0)

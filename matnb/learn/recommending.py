@@ -39,7 +39,7 @@ def ratings_from(R: object, estimator: str, num_items: int | None = None, signed
     Raises
     ------
     DTypeError
-        For dense ones: which of its zeros are ratings, nobody could tell.
+        For dense ones: it does not say which zeros could tell.
     ShapeError
         For another number of items.
     OptionError
@@ -48,8 +48,8 @@ def ratings_from(R: object, estimator: str, num_items: int | None = None, signed
     given = asarray(R)
     if not given.sparse:
         raise DTypeError(
-            f"{estimator} of a dense array of shape {given.shape}: which of its zeros are ratings, nobody "
-            "could tell; give a sparse matrix of users and items"
+            f"{estimator} of a dense array of shape {given.shape}: it does not say which zeros "
+            "are ratings; give a sparse matrix of users and items"
         )
     ratings = rows_from(given, estimator, num_items)
     return ratings if signed else nonnegative(ratings, estimator, "R")
@@ -67,7 +67,7 @@ def places_from(values: object, length: int, name: str, estimator: str) -> DistA
     """
     given = asarray(values).reshape((-1,))
     if given.size and given.dtype.kind not in "iu":
-        raise DTypeError(f"{estimator}: {name} of {given.dtype}; give whole numbers")
+        raise DTypeError(f"{estimator}: {name} has dtype {given.dtype}; give integers")
     wrong = (given < 0) | (given >= length)
     if given.size and bool(wrong.any()):
         at = int(wrong.argmax())

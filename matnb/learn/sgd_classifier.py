@@ -99,7 +99,7 @@ class SGDClassifier(StochasticGradient, Classifier):
         """Train for one pass from the current weights; the first call needs all classes."""
         rows = rows_from(X, "SGDClassifier", getattr(self, "n_features_in_", None))
         if classes is None and not hasattr(self, "classes_"):
-            raise OptionError("SGDClassifier: the first partial_fit needs classes=: all that will be")
+            raise OptionError("SGDClassifier: the first partial_fit needs classes=, the list of all classes")
         known = self.classes_ if hasattr(self, "classes_") else np.unique(np.asarray(classes))
         labels = np.asarray(y)
         if (new := np.setdiff1d(labels, known)).size:
@@ -130,7 +130,9 @@ class SGDClassifier(StochasticGradient, Classifier):
     def predict_proba(self, X: Any) -> DistArray:
         """Return the probabilities of classes, n x classes, of ``loss="log_loss"``."""
         if self.loss != "log_loss":
-            raise UnsupportedError(f"SGDClassifier: loss={self.loss!r} has no probabilities; log_loss has")
+            raise UnsupportedError(
+                f"SGDClassifier: loss={self.loss!r} has no probabilities; use loss='log_loss'"
+            )
         scores = self.decision_function(X)
         shares: Any = special.expit(scores)
         if scores.ndim == 1:

@@ -128,7 +128,7 @@ def _symmetric(graph: DistArray) -> DistArray:
     if float(graph.min()) < 0:
         raise OptionError(f"{name}: the graph has the weight {float(graph.min())}; give none below 0")
     if float(np.abs(graph - graph.T).max()) > _SYMMETRIC:
-        warnings.warn(f"{name}: the graph is not symmetric; the mean of both ways is taken", stacklevel=3)
+        warnings.warn(f"{name}: the graph is not symmetric; (A + A.T) / 2 is used", stacklevel=3)
         return 0.5 * (graph + graph.T)
     return graph
 

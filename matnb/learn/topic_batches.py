@@ -84,7 +84,7 @@ class TopicsByBatches(TopicModel):
     def _fit_source(self, source: BatchSource) -> Self:
         if self.learning_method != "online" or self.evaluate_every > 0:
             raise OptionError(
-                f"{self._name}: of a source, one batch is there at a time; give learning_method='online' and "
+                f"{self._name}: with a source only one batch is in memory; give learning_method='online' and "
                 "evaluate_every=0"
             )
         priors, passes = self._priors(), whole(self.max_iter, "max_iter", self._name, least=0)

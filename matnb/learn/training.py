@@ -253,7 +253,7 @@ def source_from(X: Any, y: Any, batch_size: int = 0) -> PieceSource:
     """
     if hasattr(X, "loop_pieces"):
         if y is not None:
-            raise OptionError("Learner: y beside a source; a source has its targets")
+            raise OptionError("Learner: leave y out: the source has its own targets")
         return cast(PieceSource, _Streams(X))
     rows = rows_from(X, "Learner")
     size = whole(batch_size, "batch_size", "Learner", least=0) or rows.shape[0]

@@ -115,7 +115,10 @@ def eigsh(
     if which not in ORDERS:
         raise OptionError(f"eigsh: which={which!r}; {suggestion(which, ORDERS, 'without a solve there are')}")
     if (sigma is None) != (OPinv is None):
-        raise OptionError("eigsh: sigma= and OPinv=, which solves with A - sigma I, are given together")
+        raise OptionError(
+            "eigsh: sigma= needs OPinv=, which solves with A - sigma I, and the other way round: give "
+            "both or neither"
+        )
     apply = applied("eigsh", "A" if sigma is None else "OPinv", matrix if sigma is None else OPinv, n)
     m = min(n, max(2 * k + 8, 20))
     tol = max(tol, 1e-14)

@@ -123,7 +123,10 @@ def _rayleigh_ritz(gram: Floats, projected: Floats, k: int, sign: float) -> tupl
     weights, vectors = np.linalg.eigh((gram + gram.T) / 2)
     stays = weights > 1e-13 * len(weights) * max(weights[-1], 0.0)
     if np.count_nonzero(stays) < k:
-        raise OptionError("lobpcg: the columns of X depend on each other, or have NaN; give independent ones")
+        raise OptionError(
+            "lobpcg: the columns of X are linearly dependent or contain NaN; give linearly independent "
+            "columns"
+        )
     basis = scale[:, None] * (vectors[:, stays] / np.sqrt(weights[stays]))
     seen = basis.T @ ((projected + projected.T) / 2) @ basis
     values, inner = np.linalg.eigh((seen + seen.T) / 2 * sign)

@@ -28,7 +28,8 @@ def applied(algorithm: str, name: str, A: object, n: int) -> Apply:
     """
     if isinstance(A, LinearOperator):
         raise OptionError(
-            f"{algorithm}: {name} is a LinearOperator, which multiplies here: give the matrix, or a function "
+            f"{algorithm}: {name} is a LinearOperator, which computes in this process: give the "
+            "matrix, or a function "
             "of a DistArray x that records the product"
         )
     if callable(A):

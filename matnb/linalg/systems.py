@@ -80,7 +80,9 @@ def system_from(
         raise OptionError(f"{algorithm}: maxiter={max_iterations}; give 0 or more")
     start = zeros(n) if x0 is None else vector_from(algorithm, "x0", x0)
     if start.shape != right.shape:
-        raise ShapeError(f"{algorithm}: x0 of shape {start.shape} for b of shape {right.shape}")
+        raise ShapeError(
+            f"{algorithm}: x0 has shape {start.shape} and b has shape {right.shape}: they must be the same"
+        )
     reached = norm(right) * rtol
     reached = where(reached < np.inf, reached, np.nan)  # nothing is near an infinite right side
     return System(

@@ -39,7 +39,7 @@ class Contract(Expr):
     def __post_init__(self) -> None:
         first = self.inputs[0]
         if any(one.dtype != first.dtype for one in self.inputs):
-            raise DTypeError("einsum: arrays of several dtypes; convert them with astype first")
+            raise DTypeError("einsum: the arrays have different dtypes; convert them with astype first")
         lengths = self.lengths
         for one, own in zip(self.inputs, self.names, strict=True):
             if one.shape != tuple(lengths[name] for name in own):
@@ -65,7 +65,9 @@ class Kron(Expr):
 
     def __post_init__(self) -> None:
         if self.left.ndim != self.right.ndim or self.left.dtype != self.right.dtype:
-            raise ShapeError(f"kron: {self.left!r} and {self.right!r} are not of as many axes and one dtype")
+            raise ShapeError(
+                f"kron: {self.left!r} and {self.right!r} must have the same number of axes and the same dtype"
+            )
         shape = tuple(a * b for a, b in zip(self.left.shape, self.right.shape, strict=True))
         self._settle(shape, self.left.dtype, self.left.sparse or self.right.sparse, self.left, self.right)
 

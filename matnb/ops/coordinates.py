@@ -36,18 +36,18 @@ class FromCoordinates(Expr):
         shapes = [one.shape for one in (self.values, self.rows, self.columns)]
         if len(set(shapes)) != 1 or len(shapes[0]) != 1:
             raise ShapeError(
-                f"values, rows and columns of shapes {shapes}: give as many of each, on one axis"
+                f"values, rows and columns of shapes {shapes}: give 1-d arrays of the same length"
             )
         for name, one in (("rows", self.rows), ("columns", self.columns)):
             if one.dtype.kind not in "iu":
-                raise DTypeError(f"{name} of dtype {one.dtype}: give whole numbers")
+                raise DTypeError(f"{name} has dtype {one.dtype}: give integers")
         if self.values.dtype not in SPARSE_DTYPES:
             known = ", ".join(map(str, SPARSE_DTYPES))
-            raise DTypeError(f"a sparse array of dtype {self.values.dtype}; known: {known}")
+            raise DTypeError(f"a sparse array cannot have dtype {self.values.dtype}; supported: {known}")
         if self.duplicates not in DUPLICATES:
             raise OptionError(f"duplicates={self.duplicates!r}: choose {', '.join(map(repr, DUPLICATES))}")
         if self.duplicates in ("min", "max") and self.values.dtype.kind == "c":
-            raise DTypeError(f"duplicates={self.duplicates!r} of complex numbers, which have no order")
+            raise DTypeError(f"duplicates={self.duplicates!r}: complex numbers have no order")
         self._settle(self.lengths, self.values.dtype, True, self.values, self.rows, self.columns)
 
     def _text(self, operands: Sequence[str]) -> str:
@@ -74,7 +74,7 @@ def _(node: FromCoordinates, operands: Sequence[Value]) -> Value:
     match node.duplicates:
         case "error" if len(firsts) < len(flat):
             place = divmod(int(flat[np.flatnonzero(~is_first)[0]]), node.shape[1])
-            raise OptionError(f"coordinates {place} come more than once, and duplicates='error'")
+            raise OptionError(f"coordinates {place} occur more than once, and duplicates='error'")
         case "last":
             data = values[np.append(firsts[1:], len(flat))[: len(firsts)] - 1]
         case "sum" | "min" | "max" as rule:

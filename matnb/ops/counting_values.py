@@ -30,7 +30,7 @@ class Extent(Expr):
 
     def __post_init__(self) -> None:
         if not self.operand.size:
-            raise ShapeError(f"the least of an array of shape {self.operand.shape}, which has no element")
+            raise ShapeError(f"the minimum of an array of shape {self.operand.shape}, which has no elements")
         self._settle((2,), self.operand.dtype, False, self.operand)
 
 
@@ -63,11 +63,14 @@ class Binned(Expr):
         edges = self.inputs[self.num_axes : 2 * self.num_axes]
         places = {one.shape for one in (*self.values, *self.weights)}
         if len(places) > 1:
-            raise ShapeError(f"values and weights of shapes {sorted(places)}: give one weight a value")
+            raise ShapeError(
+                f"values and weights have shapes {sorted(places)}: give one weight for each value"
+            )
         for one in self.values:
             if one.dtype.kind == "c":
                 raise DTypeError(
-                    f"values of dtype {one.dtype} have no order and lie in no bins: bin their parts"
+                    f"values of dtype {one.dtype} have no order, so they cannot be binned: use "
+                    "x.real and x.imag"
                 )
         self._settle(tuple(one.size - 1 for one in edges), self.element, False, *self.inputs)
 
@@ -97,7 +100,7 @@ class Count(Expr):
     def __post_init__(self) -> None:
         if self.labels.dtype.kind not in "biu":
             raise IndexingError(
-                f"labels of dtype {self.labels.dtype}: give whole numbers, or convert with astype"
+                f"labels have dtype {self.labels.dtype}: give integers, or convert with astype"
             )
         self._settle((self.length,), np.dtype(np.int64), False, self.labels)
 
@@ -114,7 +117,7 @@ def _(node: Edges, operands: Sequence[Value]) -> Value:
     """Return the edges of equal bins."""
     low, high = dense(operands[0])
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise ShapeError(f"bins of values from {low} to {high}, which is not finite: give range=")
+        raise ShapeError(f"the values range from {low} to {high}, which is not finite: give range=")
     with np.errstate(all="ignore"):
         return np.histogram(np.empty(0, operands[0].dtype), node.count, (low, high))[1].astype(node.element)
 
@@ -127,7 +130,7 @@ def _(node: Binned, operands: Sequence[Value]) -> Value:
     places = []
     for values, bounds in zip(arrays, arrays[node.num_axes : 2 * node.num_axes], strict=False):
         if (bounds[:-1] > bounds[1:]).any():
-            raise ShapeError(f"edges of bins must ascend, and {bounds} do not")
+            raise ShapeError(f"the edges of bins must increase; got {bounds}")
         place = np.searchsorted(bounds, values, side="right") - 1
         place[values == bounds[-1:]] = bounds.size - 2
         keep &= (place >= 0) & (place < bounds.size - 1) & (values == values)

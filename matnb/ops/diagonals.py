@@ -36,7 +36,7 @@ class Diagonal(Expr):
     def __post_init__(self) -> None:
         given = self.operand.shape
         if len(given) < 2 or self.rows == self.columns:
-            raise ShapeError(f"a diagonal of shape {given} goes along two different axes")
+            raise ShapeError(f"a diagonal of an array of shape {given} needs two different axes")
         rest = tuple(one for axis, one in enumerate(given) if axis not in (self.rows, self.columns))
         self._settle((*rest, self.length), self.operand.dtype, False, self.operand)
 
@@ -78,7 +78,7 @@ class Triangle(Expr):
 
     def __post_init__(self) -> None:
         if self.operand.ndim < 2:
-            raise ShapeError(f"a triangle of shape {self.operand.shape} needs two axes")
+            raise ShapeError(f"tril and triu need two axes or more; got shape {self.operand.shape}")
         given = self.operand
         self._settle(given.shape, given.dtype, given.sparse, given)
 

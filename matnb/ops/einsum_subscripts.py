@@ -35,11 +35,13 @@ def parsed(subscripts: str, nodes: Sequence[Expr]) -> Subscripts:
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(nodes):
-        raise ShapeError(f"einsum: {subscripts!r} is of {len(terms)} arrays, and {len(nodes)} are given")
+        raise ShapeError(f"einsum: {subscripts!r} names {len(terms)} arrays, but {len(nodes)} were given")
     for term in [*terms, right]:
         wrong = set(term.replace("...", "", 1)) - set(_LETTERS)
         if wrong:
-            raise ShapeError(f"einsum: {''.join(sorted(wrong))!r} in {subscripts!r}: give letters, and '...'")
+            raise ShapeError(
+                f"einsum: {''.join(sorted(wrong))!r} in {subscripts!r}: use letters and '...' only"
+            )
     # Axes under an ellipsis are counted from the last one, as in broadcasting.
     numbers: dict[str | int, int] = {}
     named, most = [], 0
@@ -47,13 +49,15 @@ def parsed(subscripts: str, nodes: Sequence[Expr]) -> Subscripts:
         before, dots, after = term.partition("...")
         rest = node.ndim - len(before) - len(after)
         if rest < 0 or (rest > 0 and not dots):
-            raise ShapeError(f"einsum: {term!r} of {subscripts!r} for an array of {node.ndim} axes")
+            raise ShapeError(
+                f"einsum: {term!r} in {subscripts!r} does not fit an array with {node.ndim} axes"
+            )
         most = max(most, rest)
         named.append([*before, *range(-rest, 0), *after])
     if arrow:
         before, dots, after = right.partition("...")
         if most and not dots:
-            raise ShapeError(f"einsum: the result of {subscripts!r} leaves out '...': write it there, too")
+            raise ShapeError(f"einsum: the result of {subscripts!r} has no '...': write it there, too")
         output: list[str | int] = [*before, *(range(-most, 0) if dots else ()), *after]
     else:
         counts = Counter(term for term in left if term in _LETTERS)
@@ -63,9 +67,9 @@ def parsed(subscripts: str, nodes: Sequence[Expr]) -> Subscripts:
             numbers.setdefault(one, len(numbers))
     for one in output:
         if one not in numbers:
-            raise ShapeError(f"einsum: the result's {one!r} is in no array of {subscripts!r}")
+            raise ShapeError(f"einsum: {one!r} of the result does not occur in the inputs of {subscripts!r}")
         if output.count(one) > 1:
-            raise ShapeError(f"einsum: the result's {one!r} occurs twice in {subscripts!r}")
+            raise ShapeError(f"einsum: {one!r} occurs twice in the result of {subscripts!r}")
     return Subscripts(
         tuple(tuple(numbers[one] for one in own) for own in named), tuple(numbers[one] for one in output)
     )
@@ -94,7 +98,7 @@ def _written(axes: object) -> str:
         try:
             letters.append(_NUMBERED[range(len(_NUMBERED))[operator.index(one)]])  # type: ignore[arg-type]  # refused below
         except (TypeError, IndexError):
-            raise DTypeError(f"einsum: axis {one!r}: give whole numbers from 0 to 51, or ...") from None
+            raise DTypeError(f"einsum: axis {one!r}: give integers from 0 to 51, or ...") from None
     return "".join(letters)
 
 

@@ -44,7 +44,7 @@ class Extreme(Expr):
     def __post_init__(self) -> None:
         if any(self.operand.shape[axis] == 0 for axis in self.axes):
             raise ShapeError(
-                f"{self.operation} of an array of shape {self.operand.shape} over an axis without elements"
+                f"{self.operation} of an array of shape {self.operand.shape} over an axis of length 0"
             )
         self._settle(kept_shape(self.operand.shape, self.axes, self.keepdims), _PLACE, False, self.operand)
 

@@ -45,9 +45,9 @@ class Codes(Expr):
 
     def __post_init__(self) -> None:
         if self.keys.ndim != 1 or self.keys.sparse:
-            raise ShapeError(f"keys of shape {self.keys.shape}: give one axis, dense")
+            raise ShapeError(f"keys have shape {self.keys.shape}: give a dense 1-d array")
         if self.keys.dtype.kind not in "biuf" or self.keys.dtype.itemsize > 8:
-            raise DTypeError(f"keys of dtype {self.keys.dtype}: give real numbers of up to double precision")
+            raise DTypeError(f"keys have dtype {self.keys.dtype}: give real numbers of at most 64 bits")
         _check(self.keys, self.before)
         self._settle(self.keys.shape, np.dtype(np.int32), False, self.keys)
 
@@ -98,7 +98,8 @@ class Combined(Expr):
         _check(self.codes, self.before)
         if self.values.shape[:1] != self.codes.shape or self.values.ndim > 2 or self.values.sparse:
             raise ShapeError(
-                f"values of shape {self.values.shape} for {self.codes.size} keys: give one value or row a key"
+                f"values of shape {self.values.shape} for {self.codes.size} keys: give one value or "
+                "row for each key"
             )
         if self.monoid == "count":
             self._settle((self.after[-1],), np.dtype(np.int64), False, self.values, self.codes)

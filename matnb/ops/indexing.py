@@ -165,7 +165,9 @@ def picked_shape(operand: Expr, inputs: tuple[Expr, ...], axis: int) -> Shape:
     for index in inputs:
         check_whole(index)
         if index.ndim > 1 or index.shape != inputs[0].shape:
-            raise ShapeError(f"places of shapes {[one.shape for one in inputs]}: give vectors of one length")
+            raise ShapeError(
+                f"indices have shapes {[one.shape for one in inputs]}: give 1-d arrays of the same length"
+            )
     return (*operand.shape[:axis], *inputs[0].shape, *operand.shape[axis + len(inputs) :])
 
 
@@ -178,7 +180,9 @@ def _check_lanes(operand: Expr, index: Expr, axis: int) -> None:
     check_whole(index)
     rest = [(*one.shape[:axis], *one.shape[axis + 1 :]) for one in (operand, index)]
     if operand.ndim != index.ndim or rest[0] != rest[1]:
-        raise ShapeError(f"places of shape {index.shape} along axis {axis} of an array of {operand.shape}")
+        raise ShapeError(
+            f"indices of shape {index.shape} along axis {axis} do not fit an array of shape {operand.shape}"
+        )
 
 
 def check_whole(index: Expr) -> None:
@@ -190,7 +194,7 @@ def check_whole(index: Expr) -> None:
         With its dtype.
     """
     if index.dtype.kind not in "iu":
-        raise IndexingError(f"an index of dtype {index.dtype}: give whole numbers, or convert with astype")
+        raise IndexingError(f"an index has dtype {index.dtype}: give integers, or convert with astype")
 
 
 def check_index(index: Expr, ndim: int) -> None:
@@ -203,7 +207,7 @@ def check_index(index: Expr, ndim: int) -> None:
     """
     check_whole(index)
     if index.ndim != ndim:
-        raise DTypeError(f"an index of shape {index.shape} where one of {ndim} axes belongs")
+        raise DTypeError(f"an index has shape {index.shape}, where {ndim} axes are needed")
 
 
 @means(Pick)
@@ -262,7 +266,9 @@ def _checked(given: Sequence[Value], shape: tuple[int, ...], axis: int) -> list[
         index, length = dense(one), shape[axis + number]
         outside = index[np.greater_equal(index, length) | np.less(index, -length)]
         if outside.size:
-            raise IndexingError(f"index {outside.flat[0]} on axis {axis + number} of length {length}")
+            raise IndexingError(
+                f"index {outside.flat[0]} is out of bounds for axis {axis + number} of length {length}"
+            )
         result.append(index.astype(np.int64))
     return result
 

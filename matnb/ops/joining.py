@@ -37,12 +37,13 @@ class Concatenate(Expr):
     def __post_init__(self) -> None:
         first = self.inputs[0]
         if any(one.dtype != first.dtype for one in self.inputs):
-            raise DTypeError("concatenate: arrays of several dtypes; convert them with astype first")
+            raise DTypeError("concatenate: the arrays have different dtypes; convert them with astype first")
         rest = _without(first, self.axis)
         for one in self.inputs:
             if one.ndim != first.ndim or _without(one, self.axis) != rest:
                 raise ShapeError(
-                    f"concatenate: shapes {first.shape} and {one.shape} differ not on axis {self.axis} alone"
+                    f"concatenate: shapes {first.shape} and {one.shape} may differ only along axis "
+                    f"{self.axis}"
                 )
         length = sum(stop - start for start, stop in self.parts)
         shape = (*first.shape[: self.axis], length, *first.shape[self.axis + 1 :])

@@ -89,9 +89,7 @@ class MapBlocks(Expr):
 def _check_rows(cut: Sequence[Expr], caller: str) -> None:
     if any(not one.shape for one in cut) or len({one.shape[0] for one in cut}) > 1:
         shapes = ", ".join(str(one.shape) for one in cut)
-        raise ShapeError(
-            f"{caller}: arrays of shapes {shapes}: give arrays whose first axes are equally long"
-        )
+        raise ShapeError(f"{caller}: arrays have shapes {shapes}: their first axes must have the same length")
 
 
 @means(MapBlocks)

@@ -61,7 +61,7 @@ class Smallest(Expr):
     def __post_init__(self) -> None:
         rows, length = self.operand.shape
         if not 0 < self.count <= length:
-            raise ShapeError(f"the {self.count} smallest of rows of {length} elements")
+            raise ShapeError(f"cannot take the {self.count} smallest elements of rows of length {length}")
         dtype = np.dtype(np.intp) if self.is_places else self.operand.dtype
         self._settle((rows, self.count), dtype, False, self.operand)
 
@@ -83,7 +83,7 @@ class TopK(Expr):
     def __post_init__(self) -> None:
         rows, length = self.operand.shape
         if not 0 < self.count <= length:
-            raise ShapeError(f"the first {self.count} of rows of {length} elements")
+            raise ShapeError(f"cannot take the first {self.count} elements of rows of length {length}")
         dtype = np.dtype(np.intp) if self.is_places else self.operand.dtype
         self._settle((rows, self.count), dtype, False, self.operand)
 

@@ -88,7 +88,10 @@ class RepeatEach(Expr):
     def __post_init__(self) -> None:
         given = self.operand.shape
         if self.counts.shape != (given[self.axis],):
-            raise ShapeError(f"{self.counts.shape} counts for axis {self.axis} of shape {given}")
+            raise ShapeError(
+                f"counts of shape {self.counts.shape} do not fit axis {self.axis} of an array of shape "
+                f"{given}"
+            )
         shape = (*given[: self.axis], self.after[-1], *given[self.axis + 1 :])
         self._settle(shape, self.operand.dtype, self.operand.sparse, self.operand, self.counts)
 

@@ -89,9 +89,14 @@ class Expand(Expr):
     def __post_init__(self) -> None:
         _check(self.operand, self.mask, self.before, self.after)
         if self.value.shape != self.target:
-            raise ShapeError(f"values of shape {self.value.shape} for elements of shape {self.target}")
+            raise ShapeError(
+                f"values of shape {self.value.shape} cannot be assigned to elements of shape {self.target}"
+            )
         if self.value.dtype != self.operand.dtype:
-            raise DTypeError(f"values of dtype {self.value.dtype} for elements of dtype {self.operand.dtype}")
+            raise DTypeError(
+                f"values of dtype {self.value.dtype} cannot be assigned to elements of dtype "
+                f"{self.operand.dtype}"
+            )
         own = self.operand
         self._settle(own.shape, own.dtype, own.sparse, own, self.mask, self.value)
 
@@ -131,7 +136,7 @@ class Prune(Expr):
 
     def __post_init__(self) -> None:
         if not self.operand.sparse:
-            raise ShapeError("entries are dropped from sparse arrays")
+            raise ShapeError("stored entries can be dropped from a sparse array only")
         self._settle(self.operand.shape, self.operand.dtype, True, self.operand)
 
 
@@ -162,7 +167,7 @@ class SelectBy(Expr):
 
     def __post_init__(self) -> None:
         if not self.operand.sparse:
-            raise ShapeError("entries are selected of sparse arrays")
+            raise ShapeError("stored entries can be selected from a sparse array only")
         self._settle(self.operand.shape, self.operand.dtype, True, self.operand)
 
     def _text(self, operands: Sequence[str]) -> str:

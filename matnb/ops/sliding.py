@@ -23,7 +23,9 @@ from matnb.program.writer import PlanWriter
 def _slid(operand: Expr, length: int, axis: int) -> tuple[int, ...]:
     # The shape of an array whose axis has a place for each window, of at least one element.
     if not 1 <= length <= operand.shape[axis]:
-        raise ShapeError(f"windows of length {length} on axis {axis} of shape {operand.shape}")
+        raise ShapeError(
+            f"windows of length {length} do not fit axis {axis} of an array of shape {operand.shape}"
+        )
     shape = list(operand.shape)
     shape[axis] -= length - 1
     return tuple(shape)

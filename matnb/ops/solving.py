@@ -85,12 +85,13 @@ class SegmentSolves(Expr):
         ratings, factors = self.inputs[:2]
         if not ratings.sparse:
             raise DTypeError(
-                "segment_solves of a dense array: what it stores are the entries; give a sparse one"
+                "segment_solves: the matrix is dense; give a sparse one, whose stored entries are "
+                "the observations"
             )
         if factors.ndim != 2 or factors.shape[0] != ratings.shape[1]:
             raise ShapeError(
                 f"segment_solves: factors of shape {factors.shape} for a matrix of shape {ratings.shape}: "
-                "give a row of factors for each column"
+                "give one row of factors for each column"
             )
         assert (len(self.inputs) == 3) == (self.confidence is not None), "a Gram matrix comes with it"
         self._settle((ratings.shape[0], factors.shape[1]), self.element, False, *self.inputs)

@@ -52,7 +52,7 @@ class SlabTriangles(Expr):
     def __post_init__(self) -> None:
         if len({one.shape[0] for one in self.inputs}) > 1:
             shapes = " and ".join(str(one.shape) for one in self.inputs)
-            raise ShapeError(f"matrices of shapes {shapes}: give as many rows of each")
+            raise ShapeError(f"matrices have shapes {shapes}: they must have the same number of rows")
         self._settle(((len(self.cuts) - 1) * self.width, self.width), self.element, False, *self.inputs)
 
     @property

@@ -237,7 +237,9 @@ class BatchSource:
         """
         every = whole(every, "every", least=2)
         if self.every is not None:
-            raise OptionError(f"holdout(every={every}) of a source that holds out one row of {self.every}")
+            raise OptionError(
+                f"holdout(every={every}) of a source that already holds out one row in {self.every}"
+            )
         if self.limit is not None:
             raise OptionError(
                 f"holdout(every={every}) after take({self.limit}): call holdout first, then take"
@@ -280,7 +282,7 @@ class BatchSource:
         """
         for batch in self.batches():
             return batch
-        raise ShapeError(f"{self!r} has no row")
+        raise ShapeError(f"{self!r} has no rows")
 
     @property
     def num_features(self) -> int:

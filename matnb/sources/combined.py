@@ -121,10 +121,12 @@ def blended(*sources: BatchSource, shares: Sequence[float] | None = None, seed: 
 
 def _checked(sources: Sequence[BatchSource], name: str) -> tuple[BatchSource, list[Series]]:
     if not sources:
-        raise OptionError(f"mn.sources.{name} of no source")
+        raise OptionError(f"mn.sources.{name}: give at least one source")
     for one in sources:
         if not isinstance(one, BatchSource):
             raise DTypeError(f"mn.sources.{name}: {one!r} is not a source")
         if one.maps or one.passes != 1 or one.limit is not None or one.every is not None:
-            raise OptionError(f"mn.sources.{name} comes before map, take, repeat and holdout: {one!r}")
+            raise OptionError(
+                f"mn.sources.{name}: apply map, take, repeat and holdout after it, not to {one!r}"
+            )
     return sources[0], [one.series for one in sources]

@@ -58,7 +58,9 @@ class _NpyRows(FileRows):
         if len(shape) != 2:
             raise source.file.error(f"has shape {shape}: rows and features are two axes")
         if isinstance(target, str):
-            raise OptionError(f"target={target!r}: columns of {source.file.shown} have numbers, not names")
+            raise OptionError(
+                f"target={target!r}: the columns of {source.file.shown} have no names; give a number"
+            )
         if target is not None and not -shape[1] <= target < shape[1]:
             raise OptionError(f"target={target}: {source.file.shown} has {shape[1]} columns")
         super().__init__(source.file, shape[1] - (target is not None), shape[0])
@@ -424,4 +426,4 @@ def _opened(path: str, target: str | int | None, kind: str | None, options: dict
 
 def _without(target: str | int | None, file: File) -> None:
     if target is not None:
-        raise OptionError(f"target={target!r}: {file.shown} is not a table; its kind says what y is")
+        raise OptionError(f"target={target!r}: {file.shown} is not a table; leave target= out")

@@ -144,6 +144,6 @@ def calls(
     if batch_size is None:
         first = part_of(fn(0), 0, "call 0")
         if not len(first):
-            raise ShapeError("call 0 returns no row: give batch_size=")
+            raise ShapeError("the first call returns no rows: give batch_size=")
         batch_size = len(first)
     return BatchSource(series, batch_size, drawn_from(shuffle, seed))

@@ -86,12 +86,12 @@ def part_of(given: object, first: int, where: str) -> RowPart:
     rows = X if isinstance(X, DistArray) else values_of(X, where)
     targets = y if y is None or isinstance(y, DistArray) else np.asarray(y)
     if rows.ndim != 2:
-        raise ShapeError(f"{where}: X of shape {rows.shape}; rows and features are two axes")
+        raise ShapeError(f"{where}: X has shape {rows.shape}; give a matrix with rows and features")
     if targets is not None and (not targets.ndim or targets.shape[0] != rows.shape[0]):
         raise ShapeError(f"{where}: y of shape {targets.shape} for X of shape {rows.shape}")
     for name, one in (("X", rows), ("y", targets)):
         if one is not None and one.dtype.kind not in "biufc":
-            raise DTypeError(f"{where}: {name} is of {one.dtype}; give numbers")
+            raise DTypeError(f"{where}: {name} has dtype {one.dtype}; give numbers")
     return RowPart(rows, targets, first, where)
 
 
@@ -104,7 +104,7 @@ def values_of(X: object, where: str) -> Values:
     try:
         return np.asarray(X)
     except ValueError as error:
-        raise ShapeError(f"{where}: no matrix of rows: {error}") from None
+        raise ShapeError(f"{where}: not a matrix: {error}") from None
 
 
 def joined(parts: Sequence[RowPart]) -> RowPart:

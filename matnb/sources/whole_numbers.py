@@ -30,11 +30,11 @@ def whole(value: object, name: str, owner: str = "", least: int = 1, most: int |
     """
     start = f"{owner}: " if owner else ""
     if isinstance(value, bool | np.bool):
-        raise DTypeError(f"{start}{name}={value!r}; give a whole number")
+        raise DTypeError(f"{start}{name}={value!r}; give an integer")
     try:
         number = operator.index(value)  # type: ignore[arg-type]  # what it cannot take raises
     except TypeError:
-        raise DTypeError(f"{start}{name}={value!r}; give a whole number") from None
+        raise DTypeError(f"{start}{name}={value!r}; give an integer") from None
     if number < least or (most is not None and number > most):
         bounds = f"{least} or more" if most is None else f"{least} to {most}"
         raise OptionError(f"{start}{name}={number}; give {bounds}")

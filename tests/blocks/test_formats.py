@@ -210,7 +210,7 @@ def replaced(name, value):
     ],
 )
 def test_malformed_rows_are_refused(form, change, reason):
-    with pytest.raises(ShapeError, match=f"malformed sparse array: {reason}"):
+    with pytest.raises(ShapeError, match=f"sparse array is malformed: {reason}"):
         block_from(csr_parts(change, form))
 
 

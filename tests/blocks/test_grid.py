@@ -120,7 +120,7 @@ def test_what_does_not_fit_is_refused(blocks):
 def test_regular_and_whole_grids():
     assert regular((6, 5), (2, 1)) == Grid(((0, 3, 6), (0, 5)))
     assert whole((6, 0)) == Grid(((0, 6), (0, 0)))
-    with pytest.raises(ShapeError, match="1 block counts for an array of 2 axes"):
+    with pytest.raises(ShapeError, match="1 block counts for an array with 2 axes"):
         regular((6, 5), (2,))
 
 

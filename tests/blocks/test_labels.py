@@ -109,9 +109,9 @@ def test_a_label_out_of_range_is_named_with_its_place(monoid, shape, dtype):
 
 
 def test_labels_that_do_not_fit_are_refused():
-    with pytest.raises(ShapeError, match="give one a value or row"):
+    with pytest.raises(ShapeError, match="give one for each value or row"):
         reduce_by_label(np.ones(3), LABELS, 4, PLUS, FLOAT)
-    with pytest.raises(ShapeError, match="give one a value or row"):
+    with pytest.raises(ShapeError, match="give one for each value or row"):
         reduce_by_label(np.ones((4, 1, 1)), LABELS, 4, PLUS, FLOAT)
     with pytest.raises(DTypeError, match="give int32 or int64"):
         reduce_by_label(np.ones(4), LABELS.astype(np.uint8), 4, PLUS, FLOAT)

@@ -52,8 +52,8 @@ def test_least_sums_need_real_numbers(dtype):
 
 def test_an_unknown_name_lists_the_known_ones_or_the_one_that_was_meant():
     with pytest.raises(
-        OptionError, match=f"no semiring 'tropical'; there are {', '.join(map(repr, SEMIRINGS))[:400]}"
+        OptionError, match=f"unknown semiring 'tropical'; there are {', '.join(map(repr, SEMIRINGS))[:400]}"
     ):
         semiring_named("tropical")
-    with pytest.raises(OptionError, match=r"no semiring 'min-plus'; did you mean 'min_plus'\?"):
+    with pytest.raises(OptionError, match=r"unknown semiring 'min-plus'; did you mean 'min_plus'\?"):
         semiring_named("min-plus")

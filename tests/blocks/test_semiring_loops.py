@@ -190,8 +190,8 @@ def test_a_semiring_is_named_by_its_addition_and_multiplication() -> None:
     for add, multiply_by, words in (
         ("most", "min", "no monoid 'most'; there are 'plus', 'times', 'min', 'max', 'lor', 'land', 'any'"),
         ("max", "minus", "no multiplication 'minus'; did you mean 'min'"),
-        ("any", "first", "alike of pairs alone"),
-        ("plus", "land", "'land' gives truths"),
+        ("any", "first", "the same for 'pair' only"),
+        ("plus", "land", "'land' gives booleans"),
     ):
         with pytest.raises(OptionError, match=words):
             semiring(add, multiply_by)

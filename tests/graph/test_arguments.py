@@ -42,7 +42,7 @@ def test_vertices_that_are_none(search: Callable[[object, object], object]) -> N
             mn.errors.IndexingError, match=f"vertex {source} of a graph with 3 .*: give 0 to 2"
         ):
             search(A, source)
-    with pytest.raises(mn.errors.DTypeError, match=r"vertex 1\.5: vertices are whole numbers"):
+    with pytest.raises(mn.errors.DTypeError, match=r"vertex 1\.5: a vertex is an integer"):
         search(A, 1.5)
     with pytest.raises(mn.errors.IndexingError, match="without vertices"):
         search(sp.csr_array((0, 0)), 0)

@@ -129,7 +129,9 @@ def test_weights_that_are_none(bad: float) -> None:
         ("eigenvector_centrality", mn.graph.eigenvector_centrality(A).values),
         ("modularity", mn.graph.modularity(A, [0, 1])),
     ):
-        with pytest.raises(mn.errors.OptionError, match=f"{name}: a weight is {bad}; weights are 0 or more"):
+        with pytest.raises(
+            mn.errors.OptionError, match=f"{name}: a weight is {bad}; weights must be 0 or more"
+        ):
             result.compute()
 
 

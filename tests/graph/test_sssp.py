@@ -53,5 +53,5 @@ def test_lesmis(test_data: Path) -> None:
 def test_negative_weights_are_refused(bad: float) -> None:
     distances = mn.graph.sssp(sp.csr_array([[0, 1], [bad, 0]]), 0)  # where nothing is asked for
     for asked in (distances, distances[:1], distances.max()):
-        with pytest.raises(mn.errors.OptionError, match=f"weight is {float(bad)}; weights are 0 or more"):
+        with pytest.raises(mn.errors.OptionError, match=f"weight is {float(bad)}; weights must be 0 or more"):
             asked.compute()

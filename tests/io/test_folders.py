@@ -139,7 +139,7 @@ def test_the_first_error_of_the_first_file_is_told_with_its_own_line(tmp_path: P
 def test_what_is_no_table_or_not_there(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.arange(3))
     (tmp_path / "notes.txt").write_text("no table\n")
-    with pytest.raises(MissingFileError, match=r"no file of a kind that is read; there are \.csv"):
+    with pytest.raises(MissingFileError, match=r"no file here can be read; the suffixes are \.csv"):
         open_files(tmp_path)
     with pytest.raises(MissingFileError, match="no file matches the pattern"):
         open_files(tmp_path / "*.csv")

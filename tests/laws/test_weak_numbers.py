@@ -318,5 +318,5 @@ def test_bounds_may_be_arrays_of_no_axis_and_none_is_silently_real() -> None:
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
     for bounds in ((3, np.complex64(2)), (np.complex128(3), 4)):
-        with pytest.raises(UnsupportedError, match="complex numbers is not recorded"):
+        with pytest.raises(UnsupportedError, match="complex numbers is not supported"):
             mn.geomspace(*bounds, 3)

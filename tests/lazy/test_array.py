@@ -60,7 +60,7 @@ def test_in_place_keeps_the_dtype_as_numpy_does():
     a += np.array([0.5, 0.5])
     assert a.dtype == np.float32
     whole = mn.asarray([1, 2])
-    with pytest.raises(DTypeError, match=r"float64 does not go into .* of dtype int64"):
+    with pytest.raises(DTypeError, match=r"float64 cannot be stored in .* of dtype int64"):
         whole += 0.5
     with pytest.raises(ShapeError, match=r"shape \(2,\).*shape \(3, 2\)"):
         whole += np.ones((3, 2), int)

@@ -63,7 +63,7 @@ def test_bad_keys():
         normalize_key((0, 3), (2, 3))
     with pytest.raises(IndexingError, match="index -3 on axis 0 of length 2"):
         normalize_key(-3, (2, 3))
-    with pytest.raises(IndexingError, match="3 indices for an array of 2 axes"):
+    with pytest.raises(IndexingError, match="too many indices: 3 for an array with 2 axes"):
         normalize_key((0, 0, 0), (2, 3))
     with pytest.raises(IndexingError, match=r"single '\.\.\.'"):
         normalize_key((..., ...), (2, 3))

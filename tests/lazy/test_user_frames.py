@@ -84,7 +84,7 @@ def test_loops_in_loops_show_every_function_of_the_users() -> None:
 
 
 def test_an_error_of_matnbs_own_keeps_its_frames() -> None:
-    with pytest.raises(mn.errors.OptionError, match="nothing ends this loop") as caught:
+    with pytest.raises(mn.errors.OptionError, match="this loop would never end") as caught:
         mn.iterate(lambda x: x, x)
     assert "_limit" in of_matnb(caught.value)
 

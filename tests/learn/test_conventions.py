@@ -254,7 +254,7 @@ def test_what_cannot_be_learned_from_is_refused():
         mn.learn.Ridge().fit(np.ones((5, 0)), np.ones(5))
     with pytest.raises(OptionError, match="classes in y: 1; give two or more"):
         mn.learn.LogisticRegression().fit(X, np.ones(40, int))
-    with pytest.raises(mn.errors.DTypeError, match="y has classes of several types"):
+    with pytest.raises(mn.errors.DTypeError, match="y mixes classes of different types"):
         mn.learn.LogisticRegression().fit(X, np.array(["a", 1] * 20, dtype=object))
     with pytest.raises(OptionError, match="KMeans: n_clusters=3 has no arguments of its own"):
         mn.learn.KMeans(3).set_params(n_clusters__x=1)
@@ -302,7 +302,7 @@ def test_no_score_is_perfect_because_the_truth_is_missing():
 def test_measurements_are_no_classes(name, as_given):
     X, y, _ = drawn_scores()
     model = getattr(mn.learn, name)()
-    with pytest.raises(OptionError, match=f"{name}: y has -.*, which is not a class; .* take a regressor"):
+    with pytest.raises(OptionError, match=f"{name}: y has -.*, which is not a class; .* use a regressor"):
         model.fit(X, as_given(y))
     with pytest.raises(DTypeError, match=f"{name}: y is of complex128"):
         model.fit(X, as_given(np.sign(y) + 0j))

@@ -203,7 +203,7 @@ class TestOnOne:
             mn.learn.GLM(alpha=[1, 2, 3]).fit(DENSE, ALL)
         with pytest.raises(ShapeError, match=r"mask of shape \(4,\); give \(6, 4\)"):
             mn.learn.GLM(mask=np.ones(4)).fit(DENSE, ALL)
-        with pytest.raises(OptionError, match="softmax is of all columns of y together"):
+        with pytest.raises(OptionError, match="softmax uses all columns of y together"):
             mn.learn.GLM("softmax").fit(DENSE, SCORE)
         with pytest.raises(OptionError, match="alpha=-1"):
             mn.learn.GLM(alpha=-1).fit(DENSE, SCORE)

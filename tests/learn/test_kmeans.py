@@ -250,7 +250,7 @@ class TestInitByFunction:
 
 
 def test_an_array_is_begun_with_once():
-    with pytest.warns(RuntimeWarning, match="begins once, not n_init=3 times"):
+    with pytest.warns(RuntimeWarning, match="one initialization is run, not n_init=3"):
         mn.learn.KMeans(2, init=BLOBS[:2], n_init=3).fit(BLOBS)
 
 

@@ -273,7 +273,7 @@ class TestSources:
 
     @pytest.mark.parametrize("options", [{}, {"learning_method": "online", "evaluate_every": 1}])
     def test_what_needs_all_documents(self, options: dict[str, object]):
-        with pytest.raises(OptionError, match="one batch is there at a time"):
+        with pytest.raises(OptionError, match="only one batch is in memory"):
             LatentDirichletAllocation(TOPICS, **options).fit(mn.sources.memory(documents(), batch_size=8))
 
 

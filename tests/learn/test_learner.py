@@ -199,7 +199,7 @@ class TestOnOne:
             learner(optimizer=mn.learn.SGD()).load(path, X, Y)
         for content in (path.read_bytes()[:900], b"no file of NumPy's"):
             path.write_bytes(content)
-            with pytest.raises(FileFormatError, match="nothing that a Learner has saved"):
+            with pytest.raises(FileFormatError, match="not saved by a Learner"):
                 learner().load(path, X, Y)
 
     def test_a_checkpoint_of_an_earlier_run_is_not_gone_on_from(self, tmp_path, monkeypatch):
@@ -304,12 +304,12 @@ class TestOnOne:
 
     def test_what_is_no_part_of_a_learner_is_said(self, tmp_path):
         for wrong in ("sgd", mn.learn.SGD):
-            with pytest.raises(DTypeError, match=r"optimizer=.*; give one that is made"):
+            with pytest.raises(DTypeError, match=r"optimizer=.*; give an instance"):
                 mn.learn.GLM(optimizer=wrong).fit(X, Y)
             with pytest.raises(DTypeError, match="Average: optimizer="):
                 mn.learn.Average(wrong)
         for model in (LOGIT, mn.learn.models.FactorizationMachine()):
-            with pytest.raises(OptionError, match="y is left out"):
+            with pytest.raises(OptionError, match="y is missing"):
                 mn.learn.Learner(model).fit(X)
         with pytest.raises(DTypeError, match=r"regularizers=\['L2'\]; give a list"):
             learner(regularizers=["L2"]).fit(X, Y)
@@ -349,7 +349,7 @@ class TestOnOne:
         assert streamed.loss(files) == pytest.approx(whole.loss(X, Y), rel=1e-12)
         many = mn.learn.GLM("logit", optimizer=mn.learn.AdaGrad(0.5), epochs=2).fit(files)
         assert many.coef_.compute().tolist() == values_of(whole)[0].tolist()
-        with pytest.raises(OptionError, match="y beside a source"):
+        with pytest.raises(OptionError, match="leave y out: the source has its own targets"):
             learner().fit(files, Y)
 
     def test_rows_held_out_never_reach_a_gradient(self):

@@ -150,7 +150,9 @@ def test_bad_input(change: object, options: dict[str, object], error: type[Excep
 
 def test_what_does_not_fit_is_said() -> None:
     R = ratings()
-    with pytest.raises(OptionError, match="MatrixFactorization: y is given; ratings are the elements of X"):
+    with pytest.raises(
+        OptionError, match="MatrixFactorization: leave y out: the ratings are the entries of X"
+    ):
         mn.learn.Learner(EXACT).fit(R, np.ones(USERS))
     learner = mn.learn.Learner(EXACT).fit(R)
     with pytest.raises(DTypeError, match="MatrixFactorization of a dense array"):

@@ -147,7 +147,7 @@ class TestSources:
 
     def test_what_cannot_be_is_said(self) -> None:
         source = mn.sources.memory(X, batch_size=16)
-        with pytest.raises(OptionError, match="W of a batch is not there a pass later; give fresh_"):
+        with pytest.raises(OptionError, match="W of a batch is not kept for the next pass; give fresh_"):
             mn.learn.MiniBatchNMF(K).fit(source)
         with pytest.raises(OptionError, match=r"MiniBatchNMF\.fit_transform of a source: call fit"):
             mn.learn.MiniBatchNMF(K).fit_transform(source)

@@ -104,9 +104,9 @@ def test_a_singular_matrix_names_the_column(at: int) -> None:
     ("call", "kind", "told"),
     [
         (lambda: np.linalg.cholesky(mn.asarray(A[:, :90])), ShapeError, r"\(101, 90\)"),
-        (lambda: np.linalg.solve(mn.asarray(A), mn.asarray(B[:7])), ShapeError, "one row on the right"),
+        (lambda: np.linalg.solve(mn.asarray(A), mn.asarray(B[:7])), ShapeError, "one row for each column"),
         (lambda: mn.linalg.solve_triangular(A[:, :4], B), ShapeError, "square"),
-        (lambda: mn.linalg.solve_triangular(A, B[:4]), ShapeError, "one row on the right"),
+        (lambda: mn.linalg.solve_triangular(A, B[:4]), ShapeError, "one row for each column"),
         (lambda: mn.linalg.solve_triangular(A, B, trans=3), OptionError, "choose 0, 1 or 2"),
     ],
 )

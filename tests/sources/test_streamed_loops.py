@@ -159,11 +159,11 @@ class TestRefusals:
                 mn.iterate(lambda x, batch: x, 0.0, over=source, **options)
         with pytest.raises(OptionError, match="epochs=2 without a source"):
             mn.iterate(lambda x, item: x, 0.0, over=mn.ones(3), epochs=2)
-        with pytest.raises(OptionError, match="nothing to keep"):
+        with pytest.raises(OptionError, match="nothing to collect"):
             mn.iterate(lambda x, batch: x, 0.0, over=source.take(0), collect=lambda x: x)
         with pytest.raises(ShapeError, match="shapes stay the same"):
             mn.iterate(lambda x, batch: batch.X.sum(axis=1), mn.zeros(3), over=source)
-        with pytest.raises(LoopBodyError, match="gone through at once"):
+        with pytest.raises(LoopBodyError, match="a loop over a source runs at once"):
             mn.iterate(lambda x: mn.iterate(lambda x, batch: x, x, over=source)[0], 0.0, max_iterations=2)
 
     def test_rows_that_were_gone_through_are_let_go(self, session: Library, monkeypatch: pytest.MonkeyPatch):

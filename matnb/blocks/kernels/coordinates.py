@@ -136,7 +136,7 @@ def merge_entries(
         count, row, column = _merge(code, pointers, columns, entries, totals, seen)
     if count < 0:
         place = (int(row) + offset[0], int(column) + offset[1])
-        raise OptionError(f"coordinates {place} come more than once, and duplicates='error'")
+        raise OptionError(f"coordinates {place} occur more than once, and duplicates='error'")
     columns.resize(int(count), refcheck=False)
     entries.resize(int(count), refcheck=False)
     kept = cast(entries, dtype)

@@ -52,7 +52,7 @@ def edges_between(values: Sequence[Dense], count: int, element: np.dtype) -> Den
     low, high = values[0].values
     if not (np.isfinite(low) and np.isfinite(high)):
         raise ShapeError(
-            f"bins of values from {low} to {high}, which is not finite: give range=, or take such values out"
+            f"the values range from {low} to {high}, which is not finite: give range=, or remove such values"
         )
     nothing = np.empty(0, values[0].dtype)
     try:
@@ -75,7 +75,8 @@ def check_edges(edges: NumericArray) -> None:
     if falls.size:
         place = int(falls[0])
         raise ShapeError(
-            f"edges of bins must ascend: edge {place} is {edges[place]}, and the next one {edges[place + 1]}"
+            f"the edges of bins must increase: edge {place} is {edges[place]}, and the next one "
+            f"{edges[place + 1]}"
         )
 
 
@@ -166,7 +167,9 @@ def _in_loops(values: NumericArray) -> NumericArray:
     if values.dtype.kind == "b":
         return values.view(np.uint8)
     if values.dtype.kind == "c":
-        raise DTypeError(f"values of dtype {values.dtype} have no order and lie in no bins: bin their parts")
+        raise DTypeError(
+            f"values of dtype {values.dtype} have no order, so they cannot be binned: use x.real and x.imag"
+        )
     check_loop_dtype(values.dtype)
     return values
 

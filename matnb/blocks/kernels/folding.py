@@ -117,7 +117,7 @@ def extreme_places(
     shares = [_unpacked(to_numpy(one), dtype) for one in values]
     places, _, some = reduce(_better(operation.endswith("max")), shares)
     if not some.all():
-        raise ShapeError(f"{operation}: a line of the array has NaN alone; use np.where to give it a number")
+        raise ShapeError(f"{operation}: a slice contains only NaN; use np.where to replace NaN first")
     found = places if keepdims else np.squeeze(places, axis=axes)
     return Dense(np.array(found, np.intp))
 

@@ -84,7 +84,7 @@ def _bits(keys: NumericArray) -> NumericArray:
     if keys.dtype.kind == "i":
         return keys.astype(np.int64, copy=False)
     if keys.dtype.kind != "f" or keys.dtype.itemsize > 8:
-        raise DTypeError(f"keys of dtype {keys.dtype}: give real numbers of up to double precision")
+        raise DTypeError(f"keys have dtype {keys.dtype}: give real numbers of at most 64 bits")
     wide = keys.astype(np.float64) + 0.0  # which makes 0.0 of -0.0
     wide[np.isnan(wide)] = np.nan
     return wide.view(np.int64)

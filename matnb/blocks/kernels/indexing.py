@@ -40,7 +40,7 @@ def place_of(index: Block, length: int, axis: int) -> int:
     """
     number = int(to_numpy(index)[()])
     if not -length <= number < length:
-        raise IndexingError(f"index {number} on axis {axis} of length {length}")
+        raise IndexingError(f"index {number} is out of bounds for axis {axis} of length {length}")
     return number % length
 
 
@@ -220,7 +220,7 @@ def _in_range(index: Dense, length: int) -> npt.NDArray[np.int32] | npt.NDArray[
     places = signed(index.values)
     if places.size and not -length <= places.min() <= places.max() < length:
         bad = int(np.flatnonzero((places < -length) | (places >= length))[0])
-        raise IndexingError(f"index {index.values[bad]} on axis 0 of length {length}")
+        raise IndexingError(f"index {index.values[bad]} is out of bounds for axis 0 of length {length}")
     return places
 
 
@@ -607,7 +607,9 @@ def _places(vectors: Sequence[Block], axis: int, lengths: tuple[int, ...]) -> li
             low, high = places.min(), places.max()
             if low < -length or high >= length:
                 bad = places[(places < -length) | (places >= length)][0]
-                raise IndexingError(f"index {bad} on axis {axis + number} of length {length}")
+                raise IndexingError(
+                    f"index {bad} is out of bounds for axis {axis + number} of length {length}"
+                )
             if low < 0:
                 places = np.where(places < 0, places + length, places)
         result.append(places)

@@ -61,10 +61,11 @@ def reduce_by_label(
         When labels are of another dtype, or the result of extended precision.
     """
     if labels.dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
-        raise DTypeError(f"labels of dtype {labels.dtype}: give int32 or int64")
+        raise DTypeError(f"labels have dtype {labels.dtype}: give int32 or int64")
     if labels.ndim != 1 or values.ndim not in (1, 2) or len(values) != len(labels):
         raise ShapeError(
-            f"labels of shape {labels.shape} for values of shape {values.shape}: give one a value or row"
+            f"labels of shape {labels.shape} for values of shape {values.shape}: give one for each "
+            "value or row"
         )
     check_loop_dtype(dtype)
     accumulator = accumulator_dtype("sum", dtype) if monoid is PLUS else dtype

@@ -85,7 +85,7 @@ def _matrices(name: str, *given: object, square: bool = False, stacked: bool = T
     if first.ndim < 2:
         raise ShapeError(f"{name} of shape {first.shape}: give a matrix, or a stack of them")
     if square and first.shape[-1] != first.shape[-2]:
-        raise ShapeError(f"{name} of shape {first.shape}: the last two axes must be equally long")
+        raise ShapeError(f"{name} of shape {first.shape}: the last two axes must have the same length")
     return nodes
 
 
@@ -156,7 +156,8 @@ def solve(a: object, b: object, /) -> DistArray:
     columns = right.shape if right.ndim == 1 else right.shape[-2:]
     if not columns or columns[0] != left.shape[-1]:
         raise ShapeError(
-            f"solve: shapes {left.shape} and {right.shape}: one row on the right for each column"
+            f"solve: shapes {left.shape} and {right.shape}: the right-hand side needs one row for "
+            "each column of the matrix"
         )
     batch = broadcast_shapes(left.shape[:-2], right.shape[: right.ndim - len(columns)], name="solve")
     return _called(np.linalg.solve, [left, right], [(*batch, *columns)], batch=batch)[0]
@@ -172,7 +173,7 @@ def cholesky(a: object, /, *, upper: bool = False) -> DistArray:
     """
     if _is_large(given := expression_of(a)):
         if given.shape[0] != given.shape[1]:
-            raise ShapeError(f"cholesky of shape {given.shape}: the last two axes must be equally long")
+            raise ShapeError(f"cholesky of shape {given.shape}: the last two axes must have the same length")
         matrix = wrap(astype(given, _inexact_of(given)))
         return _blocked_cholesky(matrix.T.conj()).T.conj() if upper else _blocked_cholesky(matrix)
     nodes = _matrices("cholesky", a, square=True)
@@ -361,7 +362,10 @@ def lstsq(a: object, b: object, rcond: object = None) -> LeastSquaresFit:
     """
     left, right = expression_of(a), expression_of(b)
     if left.ndim != 2 or right.ndim not in (1, 2) or left.shape[0] != right.shape[0]:
-        raise ShapeError(f"lstsq: shapes {left.shape} and {right.shape}: a matrix, and as many rows right")
+        raise ShapeError(
+            f"lstsq: shapes {left.shape} and {right.shape}: give a matrix, and a right-hand side with as "
+            "many rows"
+        )
     if rcond is not None and (not isinstance(rcond, int | float | np.integer | np.floating)):
         raise OptionError(f"lstsq(rcond={rcond!r}): give a number, or None")
     for node in (left, right):
@@ -639,11 +643,13 @@ def _dense_if_small(value: object) -> Expr:
 def _check_system(name: str, left: Expr, right: Expr) -> None:
     if left.ndim != 2 or left.shape[0] != left.shape[1] or right.ndim not in (1, 2):
         raise ShapeError(
-            f"{name} of shapes {left.shape} and {right.shape}: give a square matrix, and columns"
+            f"{name} of shapes {left.shape} and {right.shape}: give a square matrix, and one or more "
+            "right-hand sides"
         )
     if left.shape[0] != right.shape[0]:
         raise ShapeError(
-            f"{name}: shapes {left.shape} and {right.shape}: one row on the right for each column"
+            f"{name}: shapes {left.shape} and {right.shape}: the right-hand side needs one row for "
+            "each column of the matrix"
         )
     for node in (left, right):
         if node.sparse:

@@ -26,7 +26,7 @@ def diagonal(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Dist
 
 def _diagonal(node: Expr, offset: int, axis1: int, axis2: int) -> Expr:
     if node.ndim < 2:
-        raise ShapeError(f"a diagonal of shape {node.shape}: give an array of two or more axes")
+        raise ShapeError(f"diagonal of shape {node.shape}: give an array with two or more axes")
     rows, columns = one_axis(axis1, node.ndim), one_axis(axis2, node.ndim)
     return Diagonal(node, operator.index(offset), rows, columns)
 
@@ -65,7 +65,7 @@ def diag(v: object, k: int = 0) -> DistArray:
     if node.ndim == 1:
         return wrap(DiagonalMatrix(node, operator.index(k)))
     if node.ndim != 2:
-        raise ShapeError(f"diag of shape {node.shape}: give one or two axes")
+        raise ShapeError(f"diag of shape {node.shape}: give an array with one or two axes")
     return diagonal(v, k)
 
 
@@ -109,7 +109,7 @@ def vander(x: object, N: int | None = None, increasing: bool = False) -> DistArr
     """``numpy.vander``."""
     node = expression_of(x)
     if node.ndim != 1:
-        raise ShapeError(f"vander of shape {node.shape}: give one axis")
+        raise ShapeError(f"vander of shape {node.shape}: give a 1-d array")
     count = node.size if N is None else operator.index(N)
     if count < 0:
         raise OptionError(f"vander: {count} columns; give 0 or more")
@@ -151,5 +151,5 @@ def _places(mask: object) -> tuple[DistArray, ...]:
 def _lengths_of(arr: object) -> Shape:
     shape = expression_of(arr).shape
     if len(shape) != 2:
-        raise ShapeError(f"a triangle's places in shape {shape}: give a matrix")
+        raise ShapeError(f"indices of a triangle in shape {shape}: give a matrix")
     return shape

@@ -126,12 +126,12 @@ def clip(
     """``numpy.clip``: ``minimum(maximum(x, min), max)``."""
     for bound, again, name in ((min, a_min, "min"), (max, a_max, "max")):
         if bound is not np._NoValue and again is not np._NoValue:
-            raise OptionError(f"np.clip: {name} and a_{name} are two names of one bound: give one of them")
+            raise OptionError(f"np.clip: {name} and a_{name} are the same bound: give one of them")
     low = a_min if min is np._NoValue else min
     high = a_max if max is np._NoValue else max
     if any(value is not None and value is not True for value in rest.values()):
         raise UnsupportedError(
-            f"np.clip({', '.join(rest)}=) is not recorded: leave it out; instead of where=mask, "
+            f"np.clip({', '.join(rest)}=) is not supported: leave it out; instead of where=mask, use "
             "np.where(mask, np.clip(x, low, high), x)"
         )
     node = expression_of(a)
@@ -260,7 +260,7 @@ def _finite(node: Expr, nan: float, posinf: float | None, neginf: float | None) 
     made = node
     for mask, value in chosen:
         if not np.can_cast(np.asarray(value).dtype, node.dtype, "same_kind"):
-            raise DTypeError(f"nan_to_num: {value!r} does not stand for a number of dtype {node.dtype}")
+            raise DTypeError(f"nan_to_num: {value!r} cannot be converted to dtype {node.dtype}")
         made = reductions.where(mask, ufuncs.literal(value, node.dtype), made)
     return made
 
@@ -345,7 +345,7 @@ def _register_infinite(function: Callable[..., object], infinity: float) -> None
         node = expression_of(x)
         if node.dtype.kind == "c":
             raise DTypeError(
-                f"{function.__name__} is not defined for dtype {node.dtype}: infinities have no sign"
+                f"{function.__name__} is not defined for dtype {node.dtype}: complex infinities have no sign"
             )
         return _given(ufuncs.call(np.equal, (node, infinity))[0], out)
 
@@ -412,7 +412,8 @@ def piecewise(
         masks.append(rest)
     elif len(funclist) != len(masks):
         raise OptionError(
-            f"piecewise: {len(masks)} conditions and {len(funclist)} functions: give as many, or one more"
+            f"piecewise: {len(masks)} conditions and {len(funclist)} functions: give one function "
+            "for each condition, or one more as the default"
         )
     made = handle_of(recorded(np.zeros_like)(array))
     for mask, function in zip(masks, funclist, strict=True):

@@ -63,7 +63,7 @@ def _called(
     asked = [name for name, value in options.items() if value is not None]
     if asked:
         raise UnsupportedError(
-            f"np.{ufunc.__name__}({', '.join(asked)}=) is not recorded: leave it out; np.moveaxis moves axes"
+            f"np.{ufunc.__name__}({', '.join(asked)}=) is not supported: leave it out, and use np.moveaxis"
         )
     # A number is refused for its lack of axes, also one that no dtype holds.
     operands = [expression_of(0 if is_weak(one) else one) for one in (x1, x2)]
@@ -78,5 +78,5 @@ def _called(
 def _converted(node: Expr, dtype: npt.DTypeLike, casting: str) -> Expr:
     wanted = number_dtype(dtype)
     if not np.can_cast(node.dtype, wanted, casting):  # type: ignore[arg-type]  # NumPy refuses others
-        raise DTypeError(f"{node.dtype} does not become {wanted} by casting={casting!r}")
+        raise DTypeError(f"cannot cast {node.dtype} to {wanted} with casting={casting!r}")
     return astype(node, wanted)

@@ -74,11 +74,9 @@ def groupby(keys: object, num_groups: int | None = None) -> GroupBy:
     for node in nodes:
         if node.ndim != 1 or node.shape != nodes[0].shape:
             shapes = ", ".join(str(one.shape) for one in nodes)
-            raise ShapeError(f"groupby: keys of shape {shapes}: give one axis, all of one length")
+            raise ShapeError(f"groupby: keys have shape {shapes}: give 1-d arrays of the same length")
         if node.dtype.kind not in "biuf" or node.dtype.itemsize > 8:
-            raise DTypeError(
-                f"groupby: keys of dtype {node.dtype}: give real numbers of up to double precision"
-            )
+            raise DTypeError(f"groupby: keys have dtype {node.dtype}: give real numbers of at most 64 bits")
     if not nodes:
         raise OptionError("groupby: an empty tuple of keys; give one or more")
     if num_groups is not None:
@@ -100,12 +98,14 @@ def _labelled(nodes: list[Expr], num_groups: int) -> GroupBy:
     try:
         count = operator.index(num_groups)
     except TypeError:
-        raise OptionError(f"groupby: num_groups={num_groups!r} is not a whole number") from None
+        raise OptionError(f"groupby: num_groups={num_groups!r}: give an integer") from None
     if count < 0 or len(nodes) > 1:
-        raise OptionError(f"groupby: num_groups={count} with {len(nodes)} keys: give 0 or more, and one key")
+        raise OptionError(
+            f"groupby: num_groups={count} with {len(nodes)} keys: give 0 or more, with one key only"
+        )
     node = astype(nodes[0], np.uint8) if nodes[0].dtype.kind == "b" else nodes[0]
     if node.dtype.kind not in "iu":
-        raise DTypeError(f"groupby: keys of dtype {node.dtype} with num_groups: give whole numbers")
+        raise DTypeError(f"groupby: keys of dtype {node.dtype} with num_groups: give integers")
     keys = DistArray(Create(Arange(0, 1, count, np.dtype(np.int64))))
     return GroupBy(labelled(node, count), (keys,), False, nodes[0])
 
@@ -406,13 +406,15 @@ class GroupBy:
         node = dense_of(expression_of(values))
         if node.ndim not in (1, 2) or node.shape[0] != self._rows:
             raise ShapeError(
-                f"values of shape {node.shape} for {self._rows} keys: give one value a key, or one row"
+                f"values have shape {node.shape} for {self._rows} keys: give one value or row for each key"
             )
         return node
 
     def _sparse_sum(self, node: Expr) -> DistArray:
         if node.shape[0] != self._rows:
-            raise ShapeError(f"values of shape {node.shape} for {self._rows} keys: give one row a key")
+            raise ShapeError(
+                f"values have shape {node.shape} for {self._rows} keys: give one row for each key"
+            )
         element = np.add.reduce(np.empty(0, node.dtype)).dtype if node.dtype.kind in "biu" else node.dtype
         labels, length = self._way.numbered()
         labels = astype(labels, np.int64)  # below 0 an index would go back from the end
@@ -775,7 +777,7 @@ def scatter_reduce(values: object, labels: object, length: int, monoid: str = "p
     try:
         count = operator.index(length)
     except TypeError:
-        raise OptionError(f"scatter_reduce: length={length!r} is not a whole number") from None
+        raise OptionError(f"scatter_reduce: length={length!r}: give an integer") from None
     if count < 0:
         raise ShapeError(f"scatter_reduce: length={count} cannot be negative")
     return wrap(Scatter(expression_of(values), expression_of(labels), count, monoid))

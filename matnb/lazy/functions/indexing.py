@@ -61,7 +61,10 @@ def lanes_of(node: Expr, index: Expr, axis: int) -> tuple[Expr, Expr, int]:
     """Return an array and places along an axis of it with the lanes of both."""
     place = one_axis(axis, node.ndim)
     if node.ndim != index.ndim:
-        raise ShapeError(f"places of {index.ndim} axes for an array of {node.ndim}: give as many")
+        raise ShapeError(
+            f"indices with {index.ndim} axes for an array with {node.ndim}: the numbers of axes must be "
+            "the same"
+        )
     ones = [(*one.shape[:place], 1, *one.shape[place + 1 :]) for one in (node, index)]
     lanes = broadcast_shapes(*ones, name="take_along_axis")
     wide = [(*lanes[:place], one.shape[place], *lanes[place + 1 :]) for one in (node, index)]
@@ -112,7 +115,9 @@ def within(result: DistArray, out: object) -> DistArray:
     if not isinstance(out, DistArray):
         raise UnsupportedError(f"out= of type {type(out).__name__}: give a DistArray, or compute()")
     if out.shape != result.shape:
-        raise ShapeError(f"out= of shape {out.shape} for a result of shape {result.shape}: give the same")
+        raise ShapeError(
+            f"out= of shape {out.shape} for a result of shape {result.shape}: the shapes must be the same"
+        )
     recorded(np.copyto)(out, result)
     return out
 
@@ -145,7 +150,10 @@ def diag_indices_from(arr: object) -> tuple[DistArray, ...]:
     """``numpy.diag_indices_from``."""
     shape = expression_of(arr).shape
     if len(shape) < 2 or len(set(shape)) != 1:
-        raise ShapeError(f"diag_indices_from an array of shape {shape}: give two or more equal lengths")
+        raise ShapeError(
+            f"diag_indices_from an array of shape {shape}: give an array with two or more axes of the "
+            "same length"
+        )
     return diag_indices(shape[0], len(shape))
 
 
@@ -205,12 +213,14 @@ def compress(condition: object, a: object, axis: int | None = None, out: object 
     """``numpy.compress``: the slices along an axis for which the condition is true."""
     node, mask = expression_of(a), astype(expression_of(condition), np.bool_)
     if mask.ndim != 1:
-        raise ShapeError(f"compress: a condition of shape {mask.shape}: give one axis")
+        raise ShapeError(f"compress: the condition has shape {mask.shape}: give a 1-d array")
     node, place = laned(node, axis)
     length, count = node.shape[place], mask.shape[0]
     if count > length:
         if asked(_any(mask, length), "how long compress's condition is"):
-            raise IndexingError(f"compress: the condition is true beyond the {length} on axis {place}")
+            raise IndexingError(
+                f"compress: the condition is true beyond the end of axis {place}, of length {length}"
+            )
         mask = Index(mask, (slice(0, length, 1),))
     elif count < length:
         key = tuple(slice(0, count if axis == place else n, 1) for axis, n in enumerate(node.shape))
@@ -243,12 +253,12 @@ def choose(a: object, choices: object, out: object = None, mode: str = "raise") 
         raise ShapeError("choose: give at least one array to choose from")
     nodes = ufuncs.chosen(list(map(operand_of, given)))
     if number.dtype.kind not in "biu":
-        raise DTypeError(f"choose: numbers of dtype {number.dtype}: give whole ones")
+        raise DTypeError(f"choose: indices have dtype {number.dtype}: give integers")
     number = modulo(astype(number, np.int64) if number.dtype.kind == "b" else number, len(nodes), mode)
     if mode == "raise" and number.size:
         low, high = (int(asked(one.expression, "whether choose is in range")) for one in _bounds(number))
         if low < 0 or high >= len(nodes):
-            raise ShapeError(f"choose: numbers from {low} to {high} for {len(nodes)} arrays")
+            raise ShapeError(f"choose: indices from {low} to {high} for {len(nodes)} arrays")
     shape = broadcast_shapes(number.shape, *(one.shape for one in nodes), name="choose")
     dtype = np.result_type(*(one.dtype for one in nodes))
     result = astype(nodes[-1], dtype)
@@ -274,7 +284,7 @@ def select(condlist: Sequence[object], choicelist: Sequence[object], default: ob
     conditions = [expression_of(one) for one in condlist]
     for place, one in enumerate(conditions):
         if one.dtype.kind != "b":
-            raise DTypeError(f"select: condition {place} is of dtype {one.dtype}: give booleans")
+            raise DTypeError(f"select: condition {place} has dtype {one.dtype}: give booleans")
     nodes = ufuncs.chosen(list(map(operand_of, (*choicelist, default))))
     dtype = np.result_type(*(one.dtype for one in nodes))
     nodes = [astype(one, dtype) for one in nodes]
@@ -292,7 +302,7 @@ def ix_(*args: object) -> tuple[DistArray, ...]:
     for place, one in enumerate(args):
         node = expression_of(one)
         if node.ndim != 1:
-            raise ShapeError(f"ix_: an array of shape {node.shape}: give vectors")
+            raise ShapeError(f"ix_: an array has shape {node.shape}: give 1-d arrays")
         if node.dtype.kind == "b":
             (node,) = places_where(node)
         if not node.size:
@@ -309,7 +319,7 @@ def unravel_index(indices: object, shape: int | Sequence[int], order: str = "C")
     node = expression_of(indices)
     size = math.prod(lengths)
     if node.dtype.kind not in "iu":
-        raise DTypeError(f"unravel_index: places of dtype {node.dtype}: give whole numbers")
+        raise DTypeError(f"unravel_index: indices have dtype {node.dtype}: give integers")
     _in_range(node, size, f"places in shape {lengths}")
     rest, places = DistArray(astype(node, np.int64)), []
     for length in lengths if order == "F" else reversed(lengths):
@@ -327,13 +337,13 @@ def ravel_multi_index(
     nodes = [expression_of(one) for one in given]
     lengths = tuple(map(int, np.atleast_1d(dims)))
     if len(nodes) != len(lengths):
-        raise ShapeError(f"ravel_multi_index: {len(nodes)} places for {len(lengths)} axes")
+        raise ShapeError(f"ravel_multi_index: {len(nodes)} arrays of indices for {len(lengths)} axes")
     modes = [mode] * len(nodes) if isinstance(mode, str) else list(mode)
     total: DistArray | None = None
     pairs = list(zip(nodes, lengths, modes, strict=True))
     for node, length, one in pairs if order == "C" else reversed(pairs):
         if node.dtype.kind not in "iu":
-            raise DTypeError(f"ravel_multi_index: places of dtype {node.dtype}: give whole numbers")
+            raise DTypeError(f"ravel_multi_index: indices have dtype {node.dtype}: give integers")
         if one == "raise":
             _in_range(node, length, f"places on an axis of length {length}")
         place = DistArray(astype(modulo(node, length, one), np.int64))
@@ -358,12 +368,12 @@ def copyto(dst: object, src: object, casting: str = "same_kind", where: object =
     """``numpy.copyto``."""
     array = _written(dst, np.copyto)
     if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
-        raise OptionError(f"copyto: casting={casting!r} is none of NumPy's")
+        raise OptionError(
+            f"copyto: casting={casting!r} is not known; choose 'no', 'equiv', 'safe', 'same_kind' or 'unsafe'"
+        )
     if ufuncs.is_weak(src):
         if casting != "unsafe" and array.dtype.kind not in _HOLDING[type(src)]:
-            raise DTypeError(
-                f"copyto: the number {src} does not go into {array.dtype} by casting={casting!r}"
-            )
+            raise DTypeError(f"copyto: cannot cast {src} to {array.dtype} with casting={casting!r}")
         given: Expr = ufuncs.forced(src, array.dtype)
     else:
         if casting == "unsafe" and isinstance(src, list | tuple) and not holds_handles(src):
@@ -372,7 +382,7 @@ def copyto(dst: object, src: object, casting: str = "same_kind", where: object =
                 src = _forced(listed, array.dtype)
         given = expression_of(src)
         if not np.can_cast(given.dtype, array.dtype, casting):  # type: ignore[arg-type]  # one of them
-            raise DTypeError(f"copyto: {given.dtype} does not go into {array.dtype} by casting={casting!r}")
+            raise DTypeError(f"copyto: cannot cast {given.dtype} to {array.dtype} with casting={casting!r}")
     _write(array, ufuncs.astype(given, array.dtype), None if where is True else expression_of(where))
 
 
@@ -382,7 +392,7 @@ def _forced(numbers: np.ndarray, dtype: np.dtype) -> np.ndarray:
     except OverflowError as error:
         raise RangeError(f"copyto: a number does not fit dtype {dtype}: {error}") from None
     except (TypeError, ValueError) as error:
-        raise DTypeError(f"copyto: what is given does not go into {dtype}: {error}") from None
+        raise DTypeError(f"copyto: the values cannot be converted to {dtype}: {error}") from None
 
 
 @implements(np.putmask)
@@ -417,7 +427,7 @@ def place(arr: object, mask: object, vals: object) -> None:
         return
     count = int(asked(count_nonzero(condition), "how many values place needs"))
     if count and not new.size:
-        raise ShapeError("place: no values for elements that the mask picks")
+        raise ShapeError("place: vals is empty, but the mask selects elements")
     if count:
         array[DistArray(condition)] = DistArray(_repeated(new, count))
 
@@ -454,7 +464,9 @@ def put_along_axis(arr: object, indices: object, values: object, axis: int | Non
     shape = node.shape
     node, index, place = lanes_of(node, index, axis)
     if node.shape != shape:
-        raise ShapeError(f"put_along_axis: places of shape {index.shape} for an array of shape {shape}")
+        raise ShapeError(
+            f"put_along_axis: indices of shape {index.shape} do not fit an array of shape {shape}"
+        )
     if node.sparse or are_cut(node, place):
         array._become(assigned(node, along_key(index, place), new))
     else:
@@ -466,9 +478,9 @@ def fill_diagonal(a: object, val: object, wrap: bool = False) -> None:
     """``numpy.fill_diagonal``."""
     array = _written(a, np.fill_diagonal)
     if array.ndim < 2:
-        raise ShapeError("fill_diagonal: give an array of two axes or more")
+        raise ShapeError("fill_diagonal: give an array with two axes or more")
     if array.ndim > 2 and len(set(array.shape)) != 1:
-        raise ShapeError(f"fill_diagonal: an array of shape {array.shape} with axes of several lengths")
+        raise ShapeError(f"fill_diagonal: an array of shape {array.shape} has axes of different lengths")
     if not array.size:
         return
     key: tuple[object, ...]

@@ -131,7 +131,9 @@ def vdot(a: object, b: object, /) -> DistArray:
     """``numpy.vdot``: bit-identical however the arrays are split."""
     left, right = expression_of(a), expression_of(b)
     if left.size != right.size:
-        raise ShapeError(f"vdot of shapes {left.shape} and {right.shape}: give as many elements")
+        raise ShapeError(
+            f"vdot of shapes {left.shape} and {right.shape}: both must have the same number of elements"
+        )
     if left.shape != right.shape:
         left, right = _flat(left), _flat(right)
     return wrap(contraction.products_summed(left, right, tuple(range(left.ndim))))
@@ -196,7 +198,7 @@ def tensordot(a: object, b: object, axes: int | Sequence[int | Sequence[int]] = 
             left, right, list(range(left.ndim - count, left.ndim)), list(range(count)), "tensordot"
         )
     if len(axes) != 2:
-        raise ShapeError(f"tensordot(axes={axes!r}): give a count, or the axes of both arrays")
+        raise ShapeError(f"tensordot(axes={axes!r}): give an integer, or the axes of both arrays")
     places = []
     for node, own in zip((left, right), axes, strict=True):
         given = [own] if isinstance(own, int | np.integer) else list(own)
@@ -211,7 +213,7 @@ def _contracted(left: Expr, right: Expr, first: list[int], second: list[int], na
     if lengths[0] != lengths[1]:
         raise ShapeError(
             f"{name} of shapes {left.shape} and {right.shape}: axes {first} and {second} have lengths "
-            f"{lengths[0]} and {lengths[1]}, and must be equally long"
+            f"{lengths[0]} and {lengths[1]}, which must be the same"
         )
     own = tuple(range(left.ndim))
     other = [left.ndim + axis for axis in range(right.ndim)]
@@ -240,7 +242,7 @@ def einsum(
     element = np.result_type(*(node.dtype for node in nodes)) if dtype is None else number_dtype(dtype)
     for node in nodes:
         if not np.can_cast(node.dtype, element, casting):  # type: ignore[arg-type]  # NumPy refuses others
-            raise DTypeError(f"einsum: {node.dtype} does not become {element} by casting={casting!r}")
+            raise DTypeError(f"einsum: cannot cast {node.dtype} to {element} with casting={casting!r}")
     path = None
     if isinstance(optimize, list | tuple) and optimize and optimize[0] == "einsum_path":
         path = _path(nodes, list(optimize))
@@ -276,7 +278,7 @@ def _path(nodes: Sequence[Expr], optimize: list[object]) -> list[tuple[int, ...]
     left = len(nodes)
     for chosen in path:
         if not chosen or len(set(chosen)) != len(chosen) or not all(0 <= one < left for one in chosen):
-            raise OptionError(f"einsum: {chosen} in optimize={optimize!r} names arrays that are not there")
+            raise OptionError(f"einsum: {chosen} in optimize={optimize!r} refers to arrays that do not exist")
         left += 1 - len(chosen)
     return path
 
@@ -288,7 +290,7 @@ def matrix_power(a: object, n: int) -> DistArray:
     try:
         power = operator.index(n)
     except TypeError:
-        raise DTypeError(f"matrix_power: the power {n!r} is not a whole number") from None
+        raise DTypeError(f"matrix_power: the power {n!r} is not an integer") from None
     if node.ndim < 2 or node.shape[-1] != node.shape[-2]:
         raise ShapeError(f"matrix_power of shape {node.shape}: the last two axes must be equally long")
     if power == 0:
@@ -403,7 +405,7 @@ def norm(x: object, ord: Order = None, axis: Axis = None, keepdims: bool = False
         return wrap(_of_vectors(node, 2 if ord is None else ord, places[0], keepdims))
     if len(places) == 2:
         return wrap(_of_matrices(node, ord, (places[0], places[1]), keepdims))
-    raise ShapeError(f"a norm over axes {axis}: name one axis, or two")
+    raise ShapeError(f"norm over axes {axis}: give one axis, or two")
 
 
 @implements(np.linalg.vector_norm)
@@ -459,7 +461,7 @@ def _of_vectors(node: Expr, ord: object, axis: Axis, keepdims: bool) -> Expr:
 
 def _of_matrices(node: Expr, ord: object, axes: tuple[int, int], keepdims: bool) -> Expr:
     if axes[0] == axes[1]:
-        raise ShapeError("a norm of matrices over one axis twice: name two axes")
+        raise ShapeError("norm of matrices over the same axis twice: give two different axes")
     row, column = axes
     if ord is None or ord in ("f", "fro"):
         return _root_of_squares(node, axes, keepdims)

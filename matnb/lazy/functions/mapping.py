@@ -369,7 +369,7 @@ def _filled_in(
     if [one.shape for one in made] != [one.shape for one in again]:
         raise OptionError(
             f"reduce_blocks: {name} gave shapes {[one.shape for one in again]} for two results of shapes "
-            f"{[one.shape for one in made]}: it gives as much as it is given of each"
+            f"{[one.shape for one in made]}: the function must return the shapes of one result"
         )
     promised = promised if len(promised) == len(made) else [promised[0]] * len(made)
     kinds = [np.result_type(one, two) for one, two in zip(made, again, strict=True)]
@@ -411,7 +411,9 @@ def apply_along_axis(
     along = one_axis(axis, node.ndim)
     length = node.shape[along]
     if 0 in (*node.shape[:along], *node.shape[along + 1 :]):
-        raise ShapeError(f"apply_along_axis: an array of shape {node.shape} has no lane on axis {along}")
+        raise ShapeError(
+            f"apply_along_axis: an array of shape {node.shape} has no elements along axis {along}"
+        )
     num_bytes = length * node.dtype.itemsize
     if num_bytes > SHIP_BYTES:
         raise TooLargeError(
@@ -475,10 +477,10 @@ def vectorize(
     Without ``otypes`` the dtype is that of the function's result for ones.
     """
     if options:
-        raise UnsupportedError(f"np.vectorize({', '.join(options)}=) is not recorded; use mn.map_blocks")
+        raise UnsupportedError(f"np.vectorize({', '.join(options)}=) is not supported; use mn.map_blocks")
     types = list(otypes) if isinstance(otypes, str | Sequence) else otypes
     if types is not None and (not isinstance(types, list) or len(types) != 1):
-        raise UnsupportedError(f"np.vectorize(otypes={otypes!r}): give one dtype, as results are one array")
+        raise UnsupportedError(f"np.vectorize(otypes={otypes!r}): give one dtype, as there is one result")
     single = np.vectorize(pyfunc, otypes=types)
 
     def of_arrays(*arrays: object) -> DistArray:

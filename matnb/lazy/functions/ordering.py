@@ -93,11 +93,11 @@ def _ready(
 ) -> tuple[Expr, int]:
     # The array, flattened where no axis is given, and the axis.
     if order is not None:
-        raise OptionError("order= names fields, and arrays here hold numbers: leave it out")
+        raise OptionError("order= is for structured arrays, which are not supported: leave it out")
     if kind is not None and kind[:1].lower() not in "qmhs":
         raise OptionError(f"kind={kind!r}: give one of {_KINDS[1:]}")
     if kind is not None and stable is not None:
-        raise OptionError("kind= and stable= are two names of one choice: give one of them")
+        raise OptionError("kind= and stable= exclude each other: give one of them")
     node = expression_of(a)
     return laned(node, axis)
 
@@ -169,7 +169,9 @@ def _check_places(kth: int | Sequence[int], length: int) -> None:
         except TypeError:
             raise DTypeError(f"kth={kth!r}: give whole numbers") from None
         if length and not -length <= place < length:  # NumPy leaves nothing as it is
-            raise ShapeError(f"kth={place} of an axis of length {length}: give {-length} to {length - 1}")
+            raise ShapeError(
+                f"kth={place} is out of bounds for an axis of length {length}: give {-length} to {length - 1}"
+            )
 
 
 _MOST_FIRST = 64  # of each lane, that are found without a sort in any case; and of long ones
@@ -264,9 +266,9 @@ def lexsort(keys: object, axis: int = -1) -> DistArray:
     if not nodes:
         raise DTypeError("lexsort: give at least one key")
     if any(one.shape != nodes[0].shape for one in nodes):
-        raise ShapeError("lexsort: keys of several shapes")
+        raise ShapeError("lexsort: keys have different shapes; give keys of the same shape")
     if any(one.ndim != 1 for one in nodes):
-        raise UnsupportedError("lexsort of keys with several axes: sort the lanes one by one")
+        raise UnsupportedError("lexsort of keys with several axes is not supported: sort each row on its own")
     order = wrap(arg_sorted_along(nodes[0], 0))
     for one in nodes[1:]:
         again = wrap(arg_sorted_along(DistArray(one)[order].expression, 0))
@@ -286,7 +288,7 @@ def searchsorted(a: object, v: object, side: str = "left", sorter: object = None
     if sorter is not None:
         order = DistArray(expression_of(sorter))
         if order.dtype.kind not in "iu":
-            raise DTypeError(f"searchsorted: sorter of dtype {order.dtype}: give the places of np.argsort")
+            raise DTypeError(f"searchsorted: sorter of dtype {order.dtype}: give the indices from np.argsort")
         if order.shape != ascending.shape:
             raise ShapeError(f"searchsorted: sorter of shape {order.shape} for {ascending.shape}")
         ascending = DistArray(ascending)[order].expression
@@ -304,13 +306,13 @@ def digitize(x: object, bins: object, right: bool = False) -> DistArray:
     """``numpy.digitize``; the direction of bins in a DistArray is computed immediately."""
     values, edges = expression_of(x), dense_of(expression_of(bins))
     if "c" in (values.dtype.kind, edges.dtype.kind):
-        raise DTypeError("digitize: complex numbers are in no order; give real ones")
+        raise DTypeError("digitize: complex numbers have no order; give real ones")
     if edges.ndim != 1:
-        raise ShapeError(f"digitize: bins of shape {edges.shape}: give one axis")
+        raise ShapeError(f"digitize: bins have shape {edges.shape}: give a 1-d array")
     if _are_all(np.less_equal, edges):
         return wrap(found_in(edges, values, "left" if right else "right"))
     if not _are_all(np.greater_equal, edges):
-        raise OptionError("digitize: bins go up and down; sort them first")
+        raise OptionError("digitize: bins must increase or decrease throughout; sort them first")
     found = found_in(flipped(edges, (0,)), values, "left" if right else "right")
     return wrap(call(np.subtract, (edges.shape[0], found))[0])
 
@@ -351,17 +353,20 @@ def interp(
     """``numpy.interp``."""
     kind = np.complex128 if expression_of(fp).dtype.kind == "c" else np.float64
     if "c" in (expression_of(x).dtype.kind, expression_of(xp).dtype.kind):
-        raise DTypeError("interp: complex numbers are in no order; give real places, heights may be complex")
+        raise DTypeError("interp: x and xp must be real, as complex numbers have no order; fp may be complex")
     values = DistArray(astype(dense_of(expression_of(x)), np.float64))
     places = DistArray(astype(dense_of(expression_of(xp)), np.float64))
     heights = DistArray(astype(dense_of(expression_of(fp)), kind))
     if places.ndim != 1 or heights.ndim != 1:
-        raise ShapeError(f"interp: points of shapes {places.shape} and {heights.shape}: give one axis")
+        raise ShapeError(f"interp: xp and fp have shapes {places.shape} and {heights.shape}: give 1-d arrays")
     if places.shape != heights.shape or not places.size:
-        raise ShapeError(f"interp: {places.size} places and {heights.size} heights: give as many, some")
+        raise ShapeError(
+            f"interp: xp has {places.size} elements and fp has {heights.size}: give the same number, at "
+            "least one"
+        )
     ends = [expression_of(one).dtype.kind for one in (left, right) if one is not None]
     if kind is np.float64 and "c" in ends:
-        raise DTypeError(f"interp: left={left} and right={right} of real heights: give real numbers")
+        raise DTypeError(f"interp: left={left} and right={right} with real fp: give real numbers")
     if period is not None:
         if period == 0:
             raise OptionError("interp: period must be a number other than 0")
@@ -459,8 +464,9 @@ def unique(
     node = expression_of(ar)
     if axis is not None and node.ndim > 1:
         raise UnsupportedError(
-            "np.unique(axis=) of an array of several axes is not recorded: combine each row to one number, "
-            "for example by a product with powers, and take their first places with return_index; or "
+            "np.unique(axis=) of an array with several axes is not supported: combine each row to "
+            "one number, "
+            "for example by a product with powers, and find the rows with return_index; or "
             "np.unique(x.compute(), axis=...)"
         )
     if axis is not None:

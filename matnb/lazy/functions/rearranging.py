@@ -51,7 +51,7 @@ def fliplr(m: object) -> DistArray:
     """``numpy.fliplr``."""
     node = expression_of(m)
     if node.ndim < 2:
-        raise ShapeError(f"fliplr of shape {node.shape}: give an array of two or more axes")
+        raise ShapeError(f"fliplr of shape {node.shape}: give an array with two or more axes")
     return wrap(flipped(node, (1,)))
 
 
@@ -89,7 +89,7 @@ def roll(a: object, shift: int | Sequence[int], axis: int | tuple[int, ...] | No
     axes = [axis] if isinstance(axis, int | np.integer) else list(axis)
     shifts, places = np.broadcast_arrays(np.asarray(shift), np.asarray(axes))
     if shifts.dtype.kind not in "iu":
-        raise DTypeError(f"roll: shift {shift!r}; give whole numbers")
+        raise DTypeError(f"roll: shift {shift!r}; give integers")
     if shifts.ndim > 1:
         raise ShapeError("roll: shift and axis are numbers or tuples of them")
     for one, place in zip(shifts.tolist(), places.tolist(), strict=True):
@@ -165,7 +165,8 @@ def repeat(a: object, repeats: object, axis: int | None = None) -> DistArray:
         return wrap(Repeat(node, count, place))
     if counts.shape != (node.shape[place],):
         raise ShapeError(
-            f"repeat: {counts.size} counts for an axis of {node.shape[place]}; give one for each"
+            f"repeat: {counts.size} counts for an axis of length {node.shape[place]}; give one count "
+            "for each element"
         )
     before = parts_of(counts, counts)
     sums = asked(CountsOf(counts, before), "the length of np.repeat")
@@ -195,15 +196,19 @@ def _whole(places: object) -> np.ndarray:
 
 def _check_places(places: np.ndarray, length: int, most: int) -> np.ndarray:
     if places.dtype.kind not in "iu":
-        raise IndexingError(f"places of dtype {places.dtype}: give whole numbers")
+        raise IndexingError(f"indices have dtype {places.dtype}: give integers")
     if ((places < -length) | (places > most)).any():
-        raise IndexingError(f"place {places[(places < -length) | (places > most)][0]} of length {length}")
+        raise IndexingError(
+            f"index {places[(places < -length) | (places > most)][0]} is out of bounds for length {length}"
+        )
     return np.where(places < 0, places + length, places)
 
 
 def _check_parts(count: int, name: str, instead: str) -> None:
     if count > _MOST_PARTS:
-        raise UnsupportedError(f"{name} at {count:,} places, each of which cuts the array: {instead}")
+        raise UnsupportedError(
+            f"{name} at {count:,} indices would cut the array into as many parts: {instead}"
+        )
 
 
 @implements(np.delete)
@@ -273,7 +278,7 @@ def insert(arr: object, obj: object, values: object, axis: int | None = None) ->
     if chosen.dtype.kind == "b":
         chosen = np.flatnonzero(chosen) if chosen.ndim else chosen
     if chosen.ndim > 1:
-        raise OptionError("np.insert: places in one row, or a single one")
+        raise OptionError("np.insert: give one index or a 1-d array of indices")
     places = _check_places(chosen.reshape(-1), length, length)
     if places.size == 1 and not chosen.ndim and new.ndim:
         # NumPy reads values for a single place as what stands there: its first axis is the array's.
@@ -394,7 +399,9 @@ def pad(array: object, pad_width: object, mode: str = "constant", **options: Any
     """``numpy.pad``, in all modes except a function; "empty" pads with zeros."""
     node = expression_of(array)
     if callable(mode):
-        raise UnsupportedError("pad by a function is not recorded: pad by a mode, or use mn.map_blocks")
+        raise UnsupportedError(
+            "np.pad with a function as mode is not supported: give the name of a mode, or use mn.map_blocks"
+        )
     if mode not in _OPTIONS:
         raise OptionError(f"pad: mode {mode!r}; {suggestion(mode, _OPTIONS)}")
     if unknown := sorted(set(options) - set(_OPTIONS[mode])):
@@ -403,7 +410,7 @@ def pad(array: object, pad_width: object, mode: str = "constant", **options: Any
         )
     widths = _pairs(_by_axis(pad_width, node.ndim), node.ndim, "pad_width")
     if widths.dtype.kind not in "iu":
-        raise DTypeError(f"pad: pad_width {pad_width!r}; give whole numbers")
+        raise DTypeError(f"pad: pad_width {pad_width!r}; give integers")
     if (widths < 0).any():
         raise OptionError(f"pad: pad_width {pad_width!r}; widths cannot be negative")
     values = _pairs(next(iter(options.values()), None), node.ndim, mode, mode not in ("reflect", "symmetric"))
@@ -453,7 +460,9 @@ def _pairs(given: object, ndim: int, what: str, is_number: bool = True) -> np.nd
     try:
         return np.broadcast_to(values, (ndim, 2))
     except ValueError:
-        raise ShapeError(f"pad: {what} {given!r} does not fit {ndim} axes: give a pair an axis") from None
+        raise ShapeError(
+            f"pad: {what} {given!r} does not fit {ndim} axes: give one pair for each axis"
+        ) from None
 
 
 def _padded(node: Expr, mode: str, sides: Sequence[_Side], values: np.ndarray) -> Expr:
@@ -463,7 +472,9 @@ def _padded(node: Expr, mode: str, sides: Sequence[_Side], values: np.ndarray) -
     if mode in ("constant", "empty"):
         made = [_constant(node, side, values[0 if side.is_before else 1]) for side in sides]
     elif not node.shape[axis]:
-        raise ShapeError(f"pad: axis {axis} without elements; only modes 'constant' and 'empty' extend it")
+        raise ShapeError(
+            f"pad: axis {axis} has length 0, which only the modes 'constant' and 'empty' can pad"
+        )
     elif mode == "edge" or (mode == "reflect" and node.shape[axis] == 1):
         made = [Repeat(side.edge(node), side.width, axis) for side in sides]
     elif mode == "linear_ramp":

@@ -198,7 +198,7 @@ def _below(ddof: float, correction: object) -> float:
     if not is_given(correction):
         return ddof
     if ddof:
-        raise OptionError("ddof and correction are the same: give one of them")
+        raise OptionError("ddof and correction mean the same: give one of them")
     return cast(float, correction)
 
 

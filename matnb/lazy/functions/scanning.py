@@ -96,7 +96,7 @@ def associative_scan(
     is_alone = not isinstance(xs, tuple | list)
     nodes = [dense_of(expression_of(one)) for one in (xs if isinstance(xs, tuple | list) else (xs,))]
     if not nodes or not all(one.ndim for one in nodes):
-        raise ShapeError("associative_scan: give arrays of one axis at least")
+        raise ShapeError("associative_scan: give arrays with at least one axis")
     place = one_axis(axis, nodes[0].ndim)
     if any(one.ndim <= place or one.shape[place] != nodes[0].shape[place] for one in nodes):
         shapes = ", ".join(str(one.shape) for one in nodes)
@@ -128,12 +128,14 @@ def _kept_dtypes(
         made = results_of((found,) if is_alone else found, name)
         shapes, wanted = [one.shape for one in made], [one.shape for one in ones]
         if shapes != wanted:
-            raise ShapeError(f"associative_scan: {name} gives shapes {shapes} for {wanted}: give the same")
+            raise ShapeError(
+                f"associative_scan: {name} returns shapes {shapes} for {wanted}: it must keep the shapes"
+            )
         wide = tuple(np.result_type(kind, one.dtype) for kind, one in zip(kinds, made, strict=True))
         if wide == kinds:
             return kinds
         kinds = wide
-    raise DTypeError(f"associative_scan: what {name} gives is wider with each call: {kinds}")
+    raise DTypeError(f"associative_scan: the dtypes that {name} returns change with each call: {kinds}")
 
 
 def _tried(fn: Callable[..., object], name: str, sides: tuple[object, object]) -> object:
@@ -215,7 +217,7 @@ def _register_cumulative(ufunc: np.ufunc, function: object) -> None:
     ) -> DistArray:
         node = expression_of(x)
         if node.ndim > 1 and axis is None:
-            raise ShapeError(f"a running total of shape {node.shape} needs axis=")
+            raise ShapeError(f"a cumulative sum or product of an array of shape {node.shape} needs axis=")
         found = _along(node, ufunc, axis, dtype_into(node, dtype, out))
         if include_initial:
             place = one_axis(0 if axis is None else axis, found.ndim)
@@ -287,7 +289,9 @@ def ediff1d(ary: object, to_end: object = None, to_begin: object = None) -> Dist
             continue
         part = DistArray(flattened(expression_of(one)))
         if not np.can_cast(part.dtype, array.dtype, "same_kind"):
-            raise DTypeError(f"ediff1d: {part.dtype} does not go into differences of dtype {array.dtype}")
+            raise DTypeError(
+                f"ediff1d: cannot cast {part.dtype} to the dtype of the differences, {array.dtype}"
+            )
         parts.append(part.astype(array.dtype))
     return _joined(parts, 0) if len(parts) > 1 else inner
 
@@ -309,7 +313,8 @@ def gradient(
     for place in axes:
         if array.shape[place] < edge_order + 1:
             raise ShapeError(
-                f"gradient: axis {place} has {array.shape[place]} elements, and needs {edge_order + 1}"
+                f"gradient: axis {place} has {array.shape[place]} elements, but at least "
+                f"{edge_order + 1} are needed"
             )
     found = tuple(
         _gradient(array, place, spacing, edge_order) for place, spacing in zip(axes, spacings, strict=True)
@@ -326,7 +331,9 @@ def _spacings(array: DistArray, axes: Sequence[int], given: Sequence[object]) ->
     if len(given) == 1 and not handle_of(given[0]).ndim:
         given = tuple(given) * len(axes)
     if len(given) != len(axes):
-        raise DTypeError(f"gradient: {len(given)} spacings for {len(axes)} axes: give one, or one an axis")
+        raise DTypeError(
+            f"gradient: {len(given)} spacings for {len(axes)} axes: give one, or one for each axis"
+        )
     spacings: list[Spacing] = []
     for place, one in zip(axes, given, strict=True):
         handle = handle_of(one)
@@ -335,10 +342,11 @@ def _spacings(array: DistArray, axes: Sequence[int], given: Sequence[object]) ->
             continue
         if handle.ndim != 1 or handle.shape[0] != array.shape[place]:
             raise ShapeError(
-                f"gradient: places of shape {handle.shape} for axis {place} of length {array.shape[place]}"
+                f"gradient: coordinates of shape {handle.shape} for axis {place} of length "
+                f"{array.shape[place]}"
             )
         if handle.dtype.kind == "b":
-            raise DTypeError("gradient: places of dtype bool are not numbers: convert them with astype")
+            raise DTypeError("gradient: coordinates have dtype bool: convert them with astype")
         if handle.dtype.kind in "iu":
             handle = handle.astype(np.float64)
         spacings.append(diff(handle))

@@ -55,7 +55,7 @@ def _lengths(node: Expr, shape: Sequence[int]) -> Shape:
     try:
         lengths = tuple(map(operator.index, shape))
     except TypeError:
-        raise DTypeError(f"reshape: shape {shape!r} has lengths that are not whole numbers") from None
+        raise DTypeError(f"reshape: shape {shape!r} has lengths that are not integers") from None
     if lengths.count(-1) > 1 or any(length < -1 for length in lengths):
         raise ShapeError(f"reshape: shape {lengths} has more than one unknown, or a negative length")
     if -1 in lengths:
@@ -188,7 +188,7 @@ def _several(arrays: Sequence[object], name: str) -> list[Expr]:
 def _check_casts(nodes: Sequence[Expr], element: np.dtype, casting: str) -> None:
     for node in nodes:
         if not np.can_cast(node.dtype, element, casting):  # type: ignore[arg-type]  # one of NumPy's words
-            raise DTypeError(f"{node.dtype} does not go into {element} by casting={casting!r}; use astype")
+            raise DTypeError(f"cannot cast {node.dtype} to {element} with casting={casting!r}; use astype")
 
 
 def _given(node: Expr, out: object, dtype: object, casting: str) -> DistArray:
@@ -289,14 +289,14 @@ def block(arrays: Nested) -> DistArray:
 
 def _depth(arrays: Nested) -> int:
     if isinstance(arrays, tuple):
-        raise DTypeError("block: a tuple; only lists nest arrays")
+        raise DTypeError("block: got a tuple; give nested lists of arrays")
     if not isinstance(arrays, list):
         return 0
     if not arrays:
         raise ShapeError("block: an empty list; give at least one array")
     depths = {_depth(one) for one in arrays}
     if len(depths) > 1:
-        raise ShapeError("block: lists are not all as deep")
+        raise ShapeError("block: lists must all be nested to the same depth")
     return 1 + depths.pop()
 
 
@@ -381,7 +381,7 @@ def dsplit(ary: object, indices_or_sections: Places) -> list[DistArray]:
 def _of_axes(ary: object, count: int, name: str) -> Expr:
     node = expression_of(ary)
     if node.ndim < count:
-        raise ShapeError(f"{name} of shape {node.shape}: give an array of {count} or more axes")
+        raise ShapeError(f"{name} of shape {node.shape}: give an array with {count} or more axes")
     return node
 
 
@@ -390,7 +390,7 @@ def unstack(x: object, /, *, axis: int = 0) -> tuple[DistArray, ...]:
     """``numpy.unstack``."""
     node = expression_of(x)
     if not node.shape:
-        raise ShapeError("unstack: an array without axes has no parts")
+        raise ShapeError("unstack: give an array with at least one axis")
     place = one_axis(axis, node.ndim)
     rest = (*node.shape[:place], *node.shape[place + 1 :])
     parts = (sliced(node, place, slice(number, number + 1)) for number in range(node.shape[place]))
@@ -404,7 +404,7 @@ def transposed(node: Expr, axes: Sequence[int] | None = None) -> Expr:
     """Return the expression with its axes in another order, reversed where none is given."""
     order = tuple(reversed(range(node.ndim))) if axes is None else _places(axes, node.ndim)
     if len(order) != node.ndim:
-        raise ShapeError(f"axes {tuple(order)} do not reorder the {node.ndim} axes of the array")
+        raise ShapeError(f"axes {tuple(order)} are not a permutation of the array's {node.ndim} axes")
     return node if order == tuple(range(node.ndim)) else Transpose(node, order)
 
 
@@ -446,7 +446,9 @@ def moveaxis(a: object, source: Axes, destination: Axes) -> DistArray:
     node = expression_of(a)
     old, new = _places(source, node.ndim), _places(destination, node.ndim)
     if len(old) != len(new):
-        raise ShapeError(f"moveaxis: {len(old)} axes to {len(new)} places; give one place an axis")
+        raise ShapeError(
+            f"moveaxis: {len(old)} axes and {len(new)} destinations; give one destination for each axis"
+        )
     order = [axis for axis in range(node.ndim) if axis not in old]
     for place, axis in sorted(zip(new, old, strict=True)):
         order.insert(place, axis)
@@ -459,7 +461,7 @@ def rollaxis(a: object, axis: int, start: int = 0) -> DistArray:
     node = expression_of(a)
     place = one_axis(axis, node.ndim)
     if not -node.ndim <= start <= node.ndim:
-        raise ShapeError(f"rollaxis: start {start} for an array of {node.ndim} axes")
+        raise ShapeError(f"rollaxis: start={start} is out of bounds for an array with {node.ndim} axes")
     before = start + node.ndim if start < 0 else start
     return moveaxis(DistArray(node), place, before - 1 if place < before else before)
 
@@ -502,7 +504,7 @@ def squeeze(a: object, axis: int | tuple[int, ...] | None = None) -> DistArray:
     else:
         dropped = axes_of(axis, node.ndim)
     if any(node.shape[place] != 1 for place in dropped):
-        raise ShapeError(f"squeeze: shape {node.shape} has a length other than 1 on axis {axis}")
+        raise ShapeError(f"squeeze: axis {axis} of shape {node.shape} does not have length 1")
     if not dropped:
         return wrap(node)
     return wrap(without_axes(node, dropped))

@@ -27,7 +27,7 @@ def _vectors(a: object, v: object, name: str) -> tuple[Expr, Expr]:
         if name == "convolve" and not node.ndim:
             node = Index(node, (None,))
         if node.ndim != 1 or not node.size:
-            raise ShapeError(f"{name} of shape {node.shape}: give vectors with one element at least")
+            raise ShapeError(f"{name} of shape {node.shape}: give vectors with at least one element")
         nodes.append(node)
     element = np.result_type(*(one.dtype for one in nodes))
     return astype(nodes[0], element), astype(nodes[1], element)
@@ -170,15 +170,15 @@ def rolling(x: object, window: int, min_periods: int | None = None, axis: int = 
     if node.dtype.kind not in "biuf":
         raise DTypeError(f"rolling of dtype {node.dtype}: give real numbers")
     if not node.ndim:
-        raise ShapeError("rolling of a number: give an array of one axis at least")
+        raise ShapeError("rolling of a number: give an array with at least one axis")
     try:
         length = operator.index(window)
         least = length if min_periods is None else operator.index(min_periods)
     except TypeError:
-        raise OptionError(f"rolling: {window=}, {min_periods=}: give whole numbers") from None
+        raise OptionError(f"rolling: {window=}, {min_periods=}: give integers") from None
     if length < 1 or not 0 <= least <= length:
-        raise OptionError(f"rolling: {window=}, {min_periods=}: a window has 1 element or more, and as many "
-                          "of them count as it has, or fewer")  # fmt: skip
+        raise OptionError(f"rolling: {window=}, {min_periods=}: give a window of 1 or more, and min_periods "
+                          "from 0 to the window")  # fmt: skip
     return Rolling(node, length, least, one_axis(axis, node.ndim))
 
 

@@ -92,7 +92,7 @@ def cov(
 ) -> DistArray:
     """``numpy.cov``."""
     if ddof is not None and ddof != int(ddof):
-        raise OptionError(f"cov: ddof={ddof} is not a whole number")
+        raise OptionError(f"cov: ddof={ddof} is not an integer")
     # As in NumPy, a single row of the first array is turned as any, one of the second is not.
     parts = [_variables(m, rowvar or handle_of(m).ndim == 1)]
     if y is not None:
@@ -139,9 +139,11 @@ def _weights(count: int, fweights: object, aweights: object) -> DistArray | None
             continue
         weights = handle_of(given)
         if weights.shape != (count,):
-            raise UnsupportedError(f"cov: {name} of shape {weights.shape}: give {count}, one an observation")
+            raise UnsupportedError(
+                f"cov: {name} of shape {weights.shape}: give {count}, one for each observation"
+            )
         if name == "fweights" and weights.dtype.kind not in "iu":
-            raise DTypeError(f"cov: fweights of dtype {weights.dtype}: give whole numbers")
+            raise DTypeError(f"cov: fweights have dtype {weights.dtype}: give integers")
         weights = weights.astype(np.float64)
         found = weights if found is None else found * weights
     return found
@@ -196,9 +198,9 @@ def _quantiles(a: object, axis: Axis, keepdims: object, out: object, wanted: Qua
 def _found(a: object, axis: Axis, keepdims: object, wanted: QuantileRequest) -> DistArray:
     node = dense_of(expression_of(a))
     if node.dtype.kind == "c" and not wanted.is_median:
-        raise DTypeError("quantiles of complex numbers: they are in no order; give real ones")
+        raise DTypeError("quantiles of complex numbers, which have no order; give real ones")
     if node.dtype.kind == "b" and not wanted.is_median and wanted.method in ("linear", "midpoint"):
-        raise DTypeError("quantiles of booleans have nothing between them: convert them with astype first")
+        raise DTypeError("quantiles of booleans are not defined: convert them with astype first")
     axes = normalize_axes(axis, node.ndim)
     keeps = flag(keepdims)
     first = len(wanted.shape)
@@ -232,7 +234,7 @@ def _weighted(a: object, axis: Axis, keepdims: object, weights: object, wanted: 
     rest = tuple(array.shape[one] for one in order[: array.ndim - len(axes)])
     count = array.size // max(1, prod(rest))
     if not count:
-        raise ShapeError(f"quantiles of no elements, along axes {axes} of shape {array.shape}")
+        raise ShapeError(f"quantiles of an empty array: axes {axes} of shape {array.shape}")
     lanes, weight = (one.transpose(order).reshape((*rest, count)) for one in (array, weight))
     _check_weights(weight)
     places = handle_of(np.argsort(lanes, axis=-1))
@@ -343,24 +345,27 @@ def bincount(x: object, /, weights: object = None, minlength: int = 0) -> DistAr
     try:
         least = operator.index(minlength)
     except TypeError:
-        raise DTypeError(f"bincount: minlength={minlength!r} is not a whole number") from None
+        raise DTypeError(f"bincount: minlength={minlength!r} is not an integer") from None
     if least < 0:
         raise ShapeError(f"bincount: minlength={least} cannot be negative")
     if values.ndim != 1:
-        raise ShapeError(f"bincount: values of shape {values.shape}: give one axis, as np.ravel(x) has")
+        raise ShapeError(f"bincount: values of shape {values.shape}: give a 1-d array, such as np.ravel(x)")
     is_plain = isinstance(x, list | tuple) and not values.size  # of which NumPy does not mind the dtype
     if not is_plain and not np.can_cast(values.dtype, np.int64, "safe"):
         raise DTypeError(f"bincount: values of dtype {values.dtype}: convert to int64 with astype first")
     weight = None if weights is None else expression_of(weights)
     if weight is not None and weight.shape != values.shape:
-        raise ShapeError(f"bincount: weights of shape {weight.shape} for {values.size} values: give one each")
+        raise ShapeError(
+            f"bincount: weights of shape {weight.shape} for {values.size} values: give one weight for "
+            "each value"
+        )
     if weight is not None and not np.can_cast(weight.dtype, np.float64, "safe"):
         raise DTypeError(f"bincount: weights of dtype {weight.dtype} are not real numbers")
     length = least
     if values.size:
         low, high = asked(Extent(values), "the length of a bincount").tolist()
         if low < 0:
-            raise ShapeError(f"bincount: a value of {low}: there are bins for 0, 1, 2, ... alone")
+            raise ShapeError(f"bincount: a value is {low}; values must be 0 or more")
         length = max(length, int(high) + 1)
     else:
         values = astype(values, np.int64)
@@ -380,7 +385,7 @@ def histogram_bin_edges(
     """``numpy.histogram_bin_edges``."""
     values, weight = _values(a, weights)
     if values.dtype.kind == "c":
-        raise DTypeError("values of complex numbers have no order and lie in no bins: bin their parts")
+        raise DTypeError("complex numbers have no order, so they cannot be binned: use x.real and x.imag")
     return _edges(values, bins, range, weight is not None)[0]
 
 
@@ -420,10 +425,10 @@ def histogramdd(
     number = len(columns)
     each = list(bins) if _is_list(bins) else [bins] * number  # type: ignore[call-overload]  # looked at
     if len(each) != number:
-        raise ShapeError(f"histogramdd: {len(each)} bins for {number} coordinates: give one each")
+        raise ShapeError(f"histogramdd: {len(each)} bins for {number} coordinates: give one for each")
     ranges = [None] * number if range is None else list(range)
     if len(ranges) != number:
-        raise ShapeError(f"histogramdd: {len(ranges)} ranges for {number} coordinates: give one each")
+        raise ShapeError(f"histogramdd: {len(ranges)} ranges for {number} coordinates: give one for each")
     found = [
         _edges_of_axis(column, one, bounds) for column, one, bounds in zip(columns, each, ranges, strict=True)
     ]
@@ -467,7 +472,10 @@ def _values(a: object, weights: object) -> tuple[Expr, Expr | None]:
     if values.dtype.kind == "b":
         values = astype(values, np.uint8)  # as NumPy does, which says so
     if weight is not None and weight.shape != values.shape:
-        raise ShapeError(f"weights of shape {weight.shape} for values of shape {values.shape}: give one each")
+        raise ShapeError(
+            f"weights of shape {weight.shape} for values of shape {values.shape}: give one weight for "
+            "each value"
+        )
     return values, weight
 
 
@@ -516,9 +524,9 @@ def _plain_edges(nothing: NumericArray, count: int, bounds: tuple[float, float] 
 def _given_edges(bins: object) -> DistArray | NumericArray:
     edges = bins if isinstance(bins, DistArray) else np.asarray(bins)
     if edges.ndim != 1:
-        raise ShapeError(f"bins of shape {edges.shape}: give a number, or the edges as one axis")
+        raise ShapeError(f"bins of shape {edges.shape}: give a number, or the edges as a 1-d array")
     if not edges.size:
-        raise ShapeError("bins: no edges at all; give at least one")
+        raise ShapeError("bins: the list of edges is empty; give at least one")
     if isinstance(edges, np.ndarray):
         check_edges(edges)
     return edges
@@ -533,7 +541,7 @@ def _count(bins: object) -> int:
     try:
         count = operator.index(bins)  # type: ignore[arg-type]  # that is what is asked
     except TypeError:
-        raise DTypeError(f"bins={bins!r}: give a whole number, or edges as an array") from None
+        raise DTypeError(f"bins={bins!r}: give an integer, or an array of edges") from None
     if count < 1:
         raise OptionError(f"bins={count}: give one or more")
     return count
@@ -549,7 +557,7 @@ def _numbers(bounds: tuple[object, object]) -> tuple[float, float]:
     try:
         low, high = bounds
     except (TypeError, ValueError):
-        raise OptionError(f"range={bounds!r}: give the least and the greatest value") from None
+        raise OptionError(f"range={bounds!r}: give the lower and the upper bound") from None
     return tuple(one.item() if isinstance(one, DistArray) else one for one in (low, high))  # type: ignore[return-value]  # numbers
 
 
@@ -559,13 +567,15 @@ def _columns(sample: object) -> list[Expr]:
         if matrix.ndim == 1:
             return [matrix]
         if matrix.ndim != 2:
-            raise ShapeError(f"histogramdd: a sample of shape {matrix.shape}: give rows of coordinates")
+            raise ShapeError(
+                f"histogramdd: the sample has shape {matrix.shape}: give a matrix with one point in each row"
+            )
         rows = slice(0, matrix.shape[0], 1)
         return [Index(matrix, (rows, axis)) for axis in range(matrix.shape[1])]
     columns = [expression_of(one) for one in sample]  # type: ignore[attr-defined]  # a sequence
     if any(one.ndim != 1 for one in columns):
         shapes = [one.shape for one in columns]
-        raise ShapeError(f"histogramdd: coordinates of shapes {shapes}: give each as one axis")
+        raise ShapeError(f"histogramdd: coordinates have shapes {shapes}: give 1-d arrays")
     common = np.result_type(*(one.dtype for one in columns))
     return [astype(one, common) for one in columns]
 
@@ -596,13 +606,13 @@ def num_bins_named(name: str, x: DistArray, bounds: tuple[float, float] | None, 
     """
     if name == "stone":
         raise UnsupportedError(
-            f"bins={name!r} tries a histogram of every number of bins and is not recorded; use one of "
+            f"bins={name!r} needs a histogram for every number of bins and is not supported; use one of "
             f"{', '.join(map(repr, _WIDTHS))}"
         )
     if name not in _WIDTHS:
         raise OptionError(f"bins={name!r} is not an estimator; {suggestion(name, _WIDTHS)}")
     if is_weighted:
-        raise DTypeError(f"bins={name!r} is not estimated of values with weights; give a number of bins")
+        raise DTypeError(f"bins={name!r} is not supported with weights; give a number of bins")
     low, high = (x.min().item(), x.max().item()) if bounds is None and x.size else bounds or (0, 1)
     if bounds is not None:
         x = x[(x >= low) & (x <= high)]

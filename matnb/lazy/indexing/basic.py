@@ -106,7 +106,7 @@ def replacing(old: Expr, new: Expr, where: Expr | None = None) -> Expr:
         raise ShapeError(f"out= has shape {old.shape} but the result has shape {new.shape}")
     if not np.can_cast(new.dtype, old.dtype, "same_kind"):
         raise DTypeError(
-            f"a result of dtype {new.dtype} does not go into an array of dtype {old.dtype}; "
+            f"a result of dtype {new.dtype} cannot be stored in an array of dtype {old.dtype}; "
             "convert it with astype"
         )
     result = astype(new, old.dtype)
@@ -114,6 +114,7 @@ def replacing(old: Expr, new: Expr, where: Expr | None = None) -> Expr:
         return result
     if where.dtype.kind != "b" or broadcast_shapes(where.shape, old.shape, name="where=") != old.shape:
         raise ShapeError(
-            f"where= is of shape {where.shape} {where.dtype}: give booleans for shape {old.shape}"
+            f"where= has shape {where.shape} and dtype {where.dtype}: give booleans that broadcast "
+            f"to {old.shape}"
         )
     return choose(where, result, old)

@@ -104,9 +104,11 @@ def _size(size: object) -> int:
     try:
         return operator.index(size)  # type: ignore[arg-type]  # what refuses others
     except LoopBodyError:
-        raise DTypeError("dynamic_slice: the size of a slice is a number that is known now") from None
+        raise DTypeError(
+            "dynamic_slice: the size of a slice must be a known integer, not a DistArray"
+        ) from None
     except TypeError:
-        raise DTypeError(f"dynamic_slice: size {size!r}: give a whole number") from None
+        raise DTypeError(f"dynamic_slice: size {size!r}: give an integer") from None
 
 
 def sliced(node: Expr, start: Expr, size: int, axis: int) -> Expr:

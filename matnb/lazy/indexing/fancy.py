@@ -168,4 +168,4 @@ def check_places(lists: dict[int, Expr], shape: Shape) -> None:
             values, length = block.values, shape[axis]
             outside = values[np.greater_equal(values, length) | np.less(values, -length)]
             if outside.size:
-                raise IndexingError(f"index {outside[0]} on axis {axis} of length {length}")
+                raise IndexingError(f"index {outside[0]} is out of bounds for axis {axis} of length {length}")

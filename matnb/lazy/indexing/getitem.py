@@ -115,7 +115,7 @@ class BooleanSelection:
         length = new.shape[new.ndim - 1 - (len(beside) - axis)]
         whole = (*beside[:axis], length, *beside[axis:])
         if new.ndim > ndim or broadcast_shapes(new.shape, whole, name="assignment") != whole:
-            raise ShapeError(f"values of shape {new.shape} for picked elements of shape {whole}")
+            raise ShapeError(f"values of shape {new.shape} cannot be assigned to elements of shape {whole}")
         if new.shape != whole or new.sparse:
             new = Broadcast(new, whole)
         if not axis:
@@ -223,7 +223,7 @@ def _alone(node: Expr, key: object) -> tuple[tuple[object, ...], Expr, int, bool
     assert isinstance(mask, Expr), "one of booleans is"
     used = sum(part is not None and part is not Ellipsis for part in parts) - 1 + mask.ndim
     if used > node.ndim:
-        raise IndexingError(f"{used} indices for an array of {node.ndim} axes")
+        raise IndexingError(f"too many indices: {used} for an array with {node.ndim} axes")
     whole = [slice(None)]
     parts[place : place + 1] = whole * mask.ndim
     # the parts before the booleans, with an Ellipsis for as many axes as it stands for
@@ -395,7 +395,7 @@ class Selection(DistArray):
         if operation == "mean":
             return self._mean(place)
         if operation in ("min", "max") and not self.size:
-            raise ShapeError(f"{operation} of no elements: the booleans pick none")
+            raise ShapeError(f"{operation} of an empty selection: no element of the mask is true")
         if operation in ("min", "max") and self.dtype.kind == "c":  # which no number is neutral to
             return wrap(reductions.reduce(self._expression, operation))
         if operation in ("any", "all"):
@@ -511,7 +511,7 @@ def written(node: Expr, key: object, value: object) -> Expr:
     if isinstance(new, Expr) and new.ndim == node.ndim and new.shape[:1] not in ((), (1,)):
         key = _listed(key, node)  # a value for each element or row that known booleans pick
     if isinstance(new, Expr) and new.ndim and _is_element(key, node):
-        raise ShapeError(f"a value of shape {new.shape} for one element: give a number")
+        raise ShapeError(f"a value of shape {new.shape} cannot be assigned to one element: give a number")
     plain = with_expressions(key)
     if has_mask(plain):
         return assigned_where(node, plain, new)
@@ -555,9 +555,9 @@ def converted_here(value: object, dtype: np.dtype, is_basic: bool = False) -> np
     except OverflowError as error:
         raise RangeError(f"the number {value} does not fit dtype {dtype}: {error}") from None
     except TypeError as error:
-        raise DTypeError(f"{value!r} does not go into an array of dtype {dtype}: {error}") from None
+        raise DTypeError(f"{value!r} cannot be stored in an array of dtype {dtype}: {error}") from None
     except ValueError as error:
-        raise OptionError(f"{value!r} does not go into an array of dtype {dtype}: {error}") from None
+        raise OptionError(f"{value!r} cannot be stored in an array of dtype {dtype}: {error}") from None
 
 
 def _is_basic(key: object) -> bool:

@@ -30,16 +30,16 @@ def normalize_axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, 
     axes = []
     for one in given:
         if not isinstance(one, int | np.integer):
-            raise DTypeError(f"axis {one!r}: give a whole number or a tuple of them")
+            raise DTypeError(f"axis={one!r}: give an integer or a tuple of integers")
         if not -ndim <= one < ndim:
             if not ndim:
-                raise AxisError(f"axis {one} of an array without axes", int(one), ndim)
+                raise AxisError(f"axis {one} is out of bounds for an array without axes", int(one), ndim)
             given_text = f", not {axis}" if len(given) > 1 else ""
             text = f"axis {one} of an array of {ndim} axes: give {-ndim} to {ndim - 1}{given_text}"
             raise AxisError(text, int(one), ndim)
         axes.append(int(one) % ndim)
     if len(set(axes)) != len(axes):
-        raise ShapeError(f"axis {axis} names an axis twice")
+        raise ShapeError(f"axis={axis} names the same axis twice")
     return tuple(sorted(axes))
 
 
@@ -56,7 +56,7 @@ def one_axis(axis: object, ndim: int) -> int:
     try:
         place = operator.index(axis)  # type: ignore[arg-type]  # what refuses others
     except TypeError:
-        raise DTypeError(f"axis {axis!r}: give one whole number") from None
+        raise DTypeError(f"axis={axis!r}: give one integer") from None
     return normalize_axes(place, ndim)[0]
 
 
@@ -81,7 +81,7 @@ def normalize_key(key: object, shape: Shape) -> Key:
         raise IndexingError("an index can have a single '...'")
     used = sum(part is not None and part is not Ellipsis for part in parts)
     if used > len(shape):
-        raise IndexingError(f"{used} indices for an array of {len(shape)} axes")
+        raise IndexingError(f"too many indices: {used} for an array with {len(shape)} axes")
     rest = [slice(None)] * (len(shape) - used)
     place = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
     parts = parts[:place] + rest + parts[place + 1 :]
@@ -97,7 +97,7 @@ def normalize_key(key: object, shape: Shape) -> Key:
         else:
             assert isinstance(part, int | np.integer), "checked above"
             if not -length <= part < length:
-                raise IndexingError(f"index {part} on axis {axis} of length {length}")
+                raise IndexingError(f"index {part} is out of bounds for axis {axis} of length {length}")
             result.append(int(part) % length)
         axis += 1
     return tuple(result)

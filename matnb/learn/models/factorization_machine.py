@@ -57,9 +57,9 @@ class FactorizationMachine(LearnerPart):
         if self.link not in ("identity", "logit"):
             raise OptionError(f"FactorizationMachine: link {self.link!r}; choose 'identity' or 'logit'")
         if y is None:
-            raise OptionError("FactorizationMachine: y is left out; give the targets of the rows")
+            raise OptionError("FactorizationMachine: y is missing; give a target for each row")
         if y.ndim != 1:
-            raise ShapeError(f"FactorizationMachine: y of shape {y.shape}; give one target a row")
+            raise ShapeError(f"FactorizationMachine: y of shape {y.shape}; give one target for each row")
         factors = self.scale * default_rng(self.seed).standard_normal((X.shape[1], self.rank))
         return {"intercept": asarray(0.0), "weights": asarray(np.zeros(X.shape[1])), "factors": factors}
 

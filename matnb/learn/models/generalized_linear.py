@@ -71,7 +71,7 @@ class GeneralizedLinear(LearnerPart):
             For an unknown link, links of another number than targets, and targets that are none of a link's.
         """
         if y is None:
-            raise OptionError("GeneralizedLinear: y is left out; give the targets of the rows")
+            raise OptionError("GeneralizedLinear: y is missing; give a target for each row")
         names = [self.link] if isinstance(self.link, str) else self.link
         if unknown := set(names) - LINKS.keys():
             name = min(unknown)
@@ -79,7 +79,7 @@ class GeneralizedLinear(LearnerPart):
         if not isinstance(self.link, str) and (len(names),) != y.shape[1:]:
             raise ShapeError(f"GeneralizedLinear: {len(names)} links for y of shape {y.shape}")
         if "softmax" in names and (y.ndim < 2 or set(names) != {"softmax"}):
-            raise OptionError("GeneralizedLinear: softmax is of all columns of y together, of two or more")
+            raise OptionError("GeneralizedLinear: softmax uses all columns of y together; give two or more")
         least = np.array([LINKS[name].least for name in names])
         most = np.array([LINKS[name].most for name in names])
         if np.isinf([least, most]).all():
@@ -113,7 +113,9 @@ class GeneralizedLinear(LearnerPart):
         """Return the second derivatives of the loss of one target, by its weights and then its intercept."""
         targets, weights = self._targets(y)
         if targets.ndim > 1 or self.link == "softmax" or not isinstance(self.link, str):
-            raise OptionError("GeneralizedLinear: the Hessian is of one target, y of shape (n,); give LBFGS")
+            raise OptionError(
+                "GeneralizedLinear: the Hessian is supported for one target only, y of shape (n,); use LBFGS"
+            )
         curvature = weights * LINKS[self.link].curvature(self._eta(parameters, X), targets) / X.shape[0]
         mask = None if self.mask is None else asarray(self.mask) * 1.0
         return hessian_of(X, curvature, mask, self.fit_intercept)

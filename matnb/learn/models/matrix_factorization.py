@@ -78,7 +78,7 @@ class MatrixFactorization(LearnerPart):
             For dense ratings, targets beside them, and arguments outside their bounds.
         """
         if y is not None:
-            raise OptionError("MatrixFactorization: y is given; ratings are the elements of X, and y is None")
+            raise OptionError("MatrixFactorization: leave y out: the ratings are the entries of X")
         R = ratings_from(X, "MatrixFactorization")
         k = whole(self.factors, "factors", "MatrixFactorization")
         real(self.regularization, "regularization", "MatrixFactorization")

@@ -70,7 +70,7 @@ def stretches(run: Mapping[str, Any], without: Mapping[str, Any], iterations: in
 
     With none it is that of a run without.
     """
-    steps = list(zip(run["decisions"], run["repartitions"], run["recut_stamps"], strict=False))
+    steps = list(zip(run["decisions"], run["repartitions"], run["repartition_stamps"], strict=False))
     bounds = [*(step["iteration"] for step, _, _ in steps), iterations]
     found, spent = [Stretch(0, without["seconds"], 0.0)], 0.0
     for number, (step, seconds, told) in enumerate(steps, 1):

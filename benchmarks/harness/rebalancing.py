@@ -73,7 +73,7 @@ class Run:
         From one worker to another by them.
     stamps
         When which number of iterations was first told, since the call began, and what the last took.
-    recut_stamps
+    repartition_stamps
         When each repartition was told.
     """
 
@@ -87,7 +87,7 @@ class Run:
     repartition_seconds: float = 0.0
     moved_bytes: int = 0
     stamps: list[tuple[float, int, float]] = field(default_factory=list)
-    recut_stamps: list[float] = field(default_factory=list)
+    repartition_stamps: list[float] = field(default_factory=list)
 
     @property
     def imbalance(self) -> float:
@@ -140,7 +140,7 @@ class RunWatch:
                 run.kernels = kernel_seconds(self._tasks, event.run)
             case Rebalanced():
                 if event.acted:
-                    run.recut_stamps.append(now)
+                    run.repartition_stamps.append(now)
                     run.moved_bytes += event.moved_bytes
 
 

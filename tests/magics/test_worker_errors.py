@@ -46,7 +46,7 @@ CELLS = {
     "out of range": (
         "x, i = mn.arange(9), mn.arange(4) * 3\nx[i] = 7\nx", [2], "index 9 on axis 0 of length 9"),
     "checked": (
-        "A = mn.eye(3) * -2.5\nd = mn.graph.sssp(A, 0)\nd + 1", [2], "sssp: a weight is -2.5; weights must be 0"),
+        "A = mn.eye(3) * -2.5\nd = mn.graph.sssp(A, 0)\nd + 1", [2], "weight is -2.5; weights must be 0"),
     "loop": (LOOP.format(body="2 ** y", shape="(4,)", dtype="int"), [4], POWER),
     "loop, own": (
         LOOP.format(body="mn.replicated(np.linalg.inv, y)", shape="(2, 2)", dtype="float"),

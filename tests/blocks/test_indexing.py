@@ -69,7 +69,7 @@ def test_a_place_is_made_local():
     assert local_place(key, region, shape, [number(-6)]) == (slice(0, 2, 1), 4, 1)
     assert local_place(key, region, shape, [number(5)]) is None  # beside the block
     assert local_place(((0, 4, 1), None, 7), region, shape, [number(4)]) is None
-    with pytest.raises(IndexingError, match="index 10 on axis 1 of length 10"):
+    with pytest.raises(IndexingError, match="index 10 is out of bounds for axis 1 of length 10"):
         local_place(((0, 4, 1), None, 7), region, shape, [number(10)])  # also where nothing would be written
 
 
@@ -144,7 +144,7 @@ def test_gather_is_numpys(drawn: st.DataObject):
 @pytest.mark.parametrize("bad", [4, -5, 2**63, 2**64 - 1])
 def test_gather_names_the_first_index_out_of_range(bad: int):
     places = np.array([1, bad, 9], np.uint64 if bad > 9 else np.int64)
-    with pytest.raises(IndexingError, match=f"index {bad} on axis 0 of length 4"):
+    with pytest.raises(IndexingError, match=f"index {bad} is out of bounds for axis 0 of length 4"):
         gather(Dense(np.zeros(4)), Dense(places))
     with pytest.raises(IndexingError, match="length 0"):
         gather(Dense(np.zeros(0)), Dense(np.array([0])))

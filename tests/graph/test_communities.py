@@ -164,7 +164,7 @@ def test_markov_clustering_forgets_what_is_zero() -> None:
 
 def test_refusals() -> None:
     A = sp.csr_array(np.eye(3))
-    with pytest.raises(mn.errors.DTypeError, match="labels of dtype float64; give whole numbers"):
+    with pytest.raises(mn.errors.DTypeError, match="labels have dtype float64; give integers"):
         mn.graph.modularity(A, [0.0, 1.0, 1.0])
     with pytest.raises(mn.errors.ShapeError, match=r"labels of shape \(2,\) for 3 vertices"):
         mn.graph.modularity(A, [0, 1])

@@ -271,8 +271,8 @@ def test_refusals_say_what_to_do_instead():
     for error, text, use in (
         (ShapeError, "do not broadcast", lambda: chosen + x[x > 1]),
         (NotScalarError, "ambiguous", lambda: bool(chosen)),
-        (IndexError, "index 6 on axis 0 of length 6", lambda: x.__setitem__([0, 6], 1)),
-        (IndexError, "index -7 on axis 0 of length 6", lambda: x[np.repeat([5, -7], 99)]),
+        (IndexError, "index 6 is out of bounds for axis 0 of length 6", lambda: x.__setitem__([0, 6], 1)),
+        (IndexError, "index -7 is out of bounds for axis 0 of length 6", lambda: x[np.repeat([5, -7], 99)]),
         (DTypeError, "give booleans", lambda: np.add(x, 1, out=x, where=x)),
         (UnsupportedError, "into a ndarray", lambda: np.copyto(np.ones(6), x)),
         (DTypeError, "casting='safe'", lambda: np.copyto(x, np.ones(6), casting="safe")),
@@ -280,5 +280,5 @@ def test_refusals_say_what_to_do_instead():
         with pytest.raises(error, match=text):
             use()
     x[mn.arange(4, 7)] = 1
-    with pytest.raises(IndexError, match="index 6 on axis 0 of length 6"):
+    with pytest.raises(IndexError, match="index 6 is out of bounds for axis 0 of length 6"):
         value(x)

@@ -24,7 +24,7 @@ def test_axes_are_normalized():
         normalize_axes(2, 2)
     with pytest.raises(ShapeError, match="twice"):
         normalize_axes((0, -2), 2)
-    with pytest.raises(DTypeError, match=r"axis 1\.0"):
+    with pytest.raises(DTypeError, match=r"axis=1\.0"):
         normalize_axes((1.0,), 2)  # type: ignore[arg-type]
     with pytest.raises(DTypeError, match=r"axis 0\.5"):
         normalize_axes(0.5, 2)  # type: ignore[arg-type]
@@ -59,9 +59,9 @@ def test_slices_that_pick_the_same_are_equal():
 
 
 def test_bad_keys():
-    with pytest.raises(IndexingError, match="index 3 on axis 1 of length 3"):
+    with pytest.raises(IndexingError, match="index 3 is out of bounds for axis 1 of length 3"):
         normalize_key((0, 3), (2, 3))
-    with pytest.raises(IndexingError, match="index -3 on axis 0 of length 2"):
+    with pytest.raises(IndexingError, match="index -3 is out of bounds for axis 0 of length 2"):
         normalize_key(-3, (2, 3))
     with pytest.raises(IndexingError, match="too many indices: 3 for an array with 2 axes"):
         normalize_key((0, 0, 0), (2, 3))

@@ -190,7 +190,7 @@ def test_users_and_items_that_there_are_not() -> None:
         als.predict([0, USERS], [0, 0])
     with pytest.raises(IndexingError, match=r"ALS.recommend: users\[0\] is -1"):
         als.recommend([-1])
-    with pytest.raises(DTypeError, match="items of float64; give whole numbers"):
+    with pytest.raises(DTypeError, match="items has dtype float64; give integers"):
         als.predict([0], [0.5])
     with pytest.raises(ShapeError):
         als.predict([0, 1], [0, 1, 2])

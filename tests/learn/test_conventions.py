@@ -76,7 +76,7 @@ def _least_squares(model, X, y):
 
 def test_true_is_no_whole_number():
     for one in (mn.learn.KMeans(True), mn.learn.NMF(2, max_iter=True)):
-        with pytest.raises(DTypeError, match="=True; give a whole number"):
+        with pytest.raises(DTypeError, match="=True; give an integer"):
             one.fit(abs(X))
 
 

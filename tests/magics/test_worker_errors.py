@@ -44,7 +44,7 @@ CELLS = {
     "asked for": ("k = mn.arange(9) - 2\np = 2 ** k\nif float(p.sum()) > 0:\n    print()", [2], POWER),
     "written to": ("x = mn.arange(9)\nx[x > 3] -= 9\nx[::2] = 2 ** x[::2]\nx", [3], POWER),
     "out of range": (
-        "x, i = mn.arange(9), mn.arange(4) * 3\nx[i] = 7\nx", [2], "index 9 on axis 0 of length 9"),
+        "x, i = mn.arange(9), mn.arange(4) * 3\nx[i] = 7\nx", [2], "index 9 is out of bounds for axis 0"),
     "checked": (
         "A = mn.eye(3) * -2.5\nd = mn.graph.sssp(A, 0)\nd + 1", [2], "weight is -2.5; weights must be 0"),
     "loop": (LOOP.format(body="2 ** y", shape="(4,)", dtype="int"), [4], POWER),

@@ -192,7 +192,7 @@ def test_duplicates_that_are_an_error_name_the_place(two_workers: None) -> None:
     assert made.nnz == 40_000
     rows[39_999], columns[39_999] = 30_000, 30_000 % 7
     twice = mn.coo_array((np.ones(40_000), (rows, columns)), shape=(40_000, 7), duplicates="error", blocks=3)
-    with pytest.raises(OptionError, match=r"coordinates \(30000, 5\) come more than once"):
+    with pytest.raises(OptionError, match=r"coordinates \(30000, 5\) occur more than once"):
         twice.compute()
 
 
@@ -200,7 +200,7 @@ def test_what_cannot_be_is_refused_when_it_is_recorded(two_workers: None) -> Non
     one, two, ends = np.ones(3), np.ones(2), np.arange(3)
     for given_entries, options, error, words in (
         ((one, (ends, two.astype(int))), {}, ShapeError, "give 1-d arrays of the same length"),
-        ((one, (ends, one)), {}, DTypeError, "columns of dtype float64: give whole numbers"),
+        ((one, (ends, one)), {}, DTypeError, "columns has dtype float64: give integers"),
         ((one.astype("float16"), (ends, ends)), {}, DTypeError, "a sparse array of dtype float16"),
         ((one, (ends, ends)), {"duplicates": "mean"}, OptionError, "duplicates='mean': choose 'sum'"),
         ((one * 1j, (ends, ends)), {"duplicates": "max"}, DTypeError, "have no order"),

@@ -293,7 +293,7 @@ def test_steps_booleans_and_places_are_numpys(engine: str, blocks: object):
         np.testing.assert_array_equal(found, theirs)
     np.testing.assert_array_equal(old.compute(), before)
     mine[mn.asarray(np.array([0, 7]), blocks=2)] = 1
-    with pytest.raises(IndexError, match="index 7 on axis 0 of length 7"):
+    with pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 of length 7"):
         mine.compute()
 
 
@@ -358,14 +358,14 @@ def test_calls_are_run_once_on_whole_arrays(engine: str):
 
 def test_errors_come_home(engine: str):
     x = mn.asarray(np.arange(6.0), blocks=3)
-    with pytest.raises(IndexingError, match="index 6 on axis 0 of length 6") as caught:
+    with pytest.raises(IndexingError, match="index 6 is out of bounds for axis 0 of length 6") as caught:
         x[unknown(6)].compute()
     assert "() int64" in caught.value.expression
     y = x.copy()
     y[unknown(-7)] = 1
-    with pytest.raises(IndexError, match="index -7 on axis 0 of length 6"):
+    with pytest.raises(IndexError, match="index -7 is out of bounds for axis 0 of length 6"):
         y.compute()
-    with pytest.raises(IndexError, match="index 9 on axis 0 of length 6"):
+    with pytest.raises(IndexError, match="index 9 is out of bounds for axis 0 of length 6"):
         x[mn.asarray(np.array([0, 9]), blocks=2)].compute()
     with pytest.raises(IndexError, match="label 5 at position 5: labels go from 0 to 4"):
         mn.scatter_reduce(x, mn.asarray(np.arange(6), blocks=3), 5).compute()

@@ -113,9 +113,7 @@ class GeneralizedLinear(LearnerPart):
         """Return the second derivatives of the loss of one target, by its weights and then its intercept."""
         targets, weights = self._targets(y)
         if targets.ndim > 1 or self.link == "softmax" or not isinstance(self.link, str):
-            raise OptionError(
-                "GeneralizedLinear: the Hessian is supported for one target only, y of shape (n,); use LBFGS"
-            )
+            raise OptionError("GeneralizedLinear: the Hessian needs one target, y of shape (n,); use LBFGS")
         curvature = weights * LINKS[self.link].curvature(self._eta(parameters, X), targets) / X.shape[0]
         mask = None if self.mask is None else asarray(self.mask) * 1.0
         return hessian_of(X, curvature, mask, self.fit_intercept)

@@ -143,7 +143,7 @@ def test_groups_tell_what_they_are() -> None:
     groups = mn.groupby((mn.asarray([3.5, 1, 3.5]), [True, False, True]))
     assert repr(groups) == "GroupBy: 3 rows in 2 groups by keys of float64, bool"
     assert len(groups) == groups.num_groups == 2
-    with pytest.raises(ShapeError, match=r"values of shape \(2,\) for 3 keys"):
+    with pytest.raises(ShapeError, match=r"values have shape \(2,\) for 3 keys"):
         groups.sum([1, 2])
 
 

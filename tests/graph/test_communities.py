@@ -166,7 +166,9 @@ def test_refusals() -> None:
     A = sp.csr_array(np.eye(3))
     with pytest.raises(mn.errors.DTypeError, match="labels have dtype float64; give integers"):
         mn.graph.modularity(A, [0.0, 1.0, 1.0])
-    with pytest.raises(mn.errors.ShapeError, match=r"labels of shape \(2,\) for 3 vertices"):
+    with pytest.raises(
+        mn.errors.ShapeError, match=r"labels have shape \(2,\); give one label for each of the 3"
+    ):
         mn.graph.modularity(A, [0, 1])
     with pytest.raises(mn.errors.OptionError, match="louvain: resolution=-1"):
         mn.graph.louvain(A, resolution=-1)
@@ -208,6 +210,6 @@ def test_weights_that_are_none(bad: float) -> None:
             algorithm(A).labels.compute()
     if np.isnan(bad):
         with pytest.raises(
-            mn.errors.OptionError, match="minimum_spanning_forest: a weight is nan; weights are numbers"
+            mn.errors.OptionError, match="minimum_spanning_forest: a weight is nan; weights must be numbers"
         ):
             mn.graph.minimum_spanning_forest(A).to_scipy()

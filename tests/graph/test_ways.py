@@ -154,7 +154,7 @@ def test_weighted_betweenness(graph: sp.csr_array, normalized: bool) -> None:
 def test_weights_of_ways_that_are_counted_are_above_0(bad: float) -> None:
     A = sp.csr_array(([1.0, bad], ([0, 1], [1, 0])), shape=(2, 2))
     for algorithm in (mn.graph.betweenness, mn.graph.edge_betweenness):
-        with pytest.raises(mn.errors.OptionError, match=f"a weight is {bad}; weights are above 0"):
+        with pytest.raises(mn.errors.OptionError, match=f"a weight is {bad}; weights must be above 0"):
             algorithm(A, weighted=True).compute()
 
 
@@ -185,7 +185,7 @@ def test_independent_sets(graph: sp.csr_array, undirected: nx.Graph) -> None:
 
 def test_refusals() -> None:
     A = sp.csr_array(np.eye(3))
-    with pytest.raises(mn.errors.DTypeError, match="jaccard: pairs are dense"):
+    with pytest.raises(mn.errors.DTypeError, match="jaccard: pairs is dense"):
         mn.graph.jaccard(A, pairs=np.eye(3))
     with pytest.raises(mn.errors.ShapeError, match=r"common_neighbors: pairs of shape \(2, 2\) for 3"):
         mn.graph.common_neighbors(A, pairs=sp.csr_array((2, 2)))

@@ -143,7 +143,9 @@ def test_what_is_no_table_or_not_there(tmp_path: Path) -> None:
         open_files(tmp_path)
     with pytest.raises(MissingFileError, match="no file matches the pattern"):
         open_files(tmp_path / "*.csv")
-    with pytest.raises(OptionError, match=r"a\.npy: only tables are loaded as one"):
+    with pytest.raises(
+        OptionError, match=r"a\.npy: several files are loaded together only if all are tables"
+    ):
         open_files([tmp_path / "a.npy", tmp_path / "a.npy"])
     with pytest.raises(OptionError, match="the list is empty"):
         open_files([])

@@ -26,7 +26,7 @@ def test_axes_are_normalized():
         normalize_axes((0, -2), 2)
     with pytest.raises(DTypeError, match=r"axis=1\.0"):
         normalize_axes((1.0,), 2)  # type: ignore[arg-type]
-    with pytest.raises(DTypeError, match=r"axis 0\.5"):
+    with pytest.raises(DTypeError, match=r"axis=0\.5"):
         normalize_axes(0.5, 2)  # type: ignore[arg-type]
 
 

@@ -304,7 +304,7 @@ def test_measurements_are_no_classes(name, as_given):
     model = getattr(mn.learn, name)()
     with pytest.raises(OptionError, match=f"{name}: y has -.*, which is not a class; .* use a regressor"):
         model.fit(X, as_given(y))
-    with pytest.raises(DTypeError, match=f"{name}: y is of complex128"):
+    with pytest.raises(DTypeError, match=f"{name}: y has dtype complex128"):
         model.fit(X, as_given(np.sign(y) + 0j))
     assert not model.__sklearn_is_fitted__()
     classes = model.fit(X, as_given(np.sign(y))).classes_

@@ -181,7 +181,7 @@ WITH_NAN[7, 2] = np.nan
         ({"init": "far"}, BLOBS, OptionError, "init='far'; choose one of 'k-means\\+\\+'"),
         ({"n_init": "many"}, BLOBS, OptionError, "n_init='many'"),
         ({"tol": -1.0}, BLOBS, OptionError, "tol=-1.0"),
-        ({}, BLOBS[0], ShapeError, "rows and features are two axes"),
+        ({}, BLOBS[0], ShapeError, "give a matrix with rows and features"),
     ],
 )
 def test_what_is_wrong_is_said(options, X, error, message):

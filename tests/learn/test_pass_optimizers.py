@@ -177,7 +177,7 @@ class TestOnOne:
         machine = mn.learn.models.FactorizationMachine(rank=2)
         with pytest.raises(OptionError, match="no hessian, which Newton needs; LBFGS needs none"):
             mn.learn.Learner(machine, optimizer=mn.learn.Newton()).fit(X, Y)
-        with pytest.raises(OptionError, match="of one target"):
+        with pytest.raises(OptionError, match="needs one target"):
             learner(mn.learn.Newton()).fit(X, np.stack([Y, Y], axis=1))
         with pytest.raises(DTypeError, match="optimizer="):
             learner(mn.learn.LBFGS).fit(X, Y)

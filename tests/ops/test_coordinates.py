@@ -201,7 +201,7 @@ def test_what_cannot_be_is_refused_when_it_is_recorded(two_workers: None) -> Non
     for given_entries, options, error, words in (
         ((one, (ends, two.astype(int))), {}, ShapeError, "give 1-d arrays of the same length"),
         ((one, (ends, one)), {}, DTypeError, "columns has dtype float64: give integers"),
-        ((one.astype("float16"), (ends, ends)), {}, DTypeError, "a sparse array of dtype float16"),
+        ((one.astype("float16"), (ends, ends)), {}, DTypeError, "a sparse array cannot have dtype float16"),
         ((one, (ends, ends)), {"duplicates": "mean"}, OptionError, "duplicates='mean': choose 'sum'"),
         ((one * 1j, (ends, ends)), {"duplicates": "max"}, DTypeError, "have no order"),
         ((one, (ends, ends)), {"shape": (3, 3, 3)}, ShapeError, "sparse arrays have two axes"),

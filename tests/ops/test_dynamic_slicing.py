@@ -211,7 +211,7 @@ def test_lengths_that_change_are_refused_in_words_of_the_user() -> None:
         assert "variable" not in str(caught.value)
     with pytest.raises(ShapeError, match="ends 2 before it begins"):
         mn.iterate(lambda s: s + x[mn.iteration() : mn.iteration() - 2].sum(), 0.0, max_iterations=2)
-    with pytest.raises(IndexingError, match="index of dtype float64"):
+    with pytest.raises(IndexingError, match="index has dtype float64"):
         mn.iterate(lambda s: s + x[s : s + 2].sum(), 0.0, max_iterations=2)
 
 

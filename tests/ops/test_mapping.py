@@ -220,7 +220,7 @@ def test_what_does_not_go_together_is_refused() -> None:
         ShapeError, match=r"map_blocks: arrays have shapes \(130, 4\), \(5,\): .* same length"
     ):
         mn.map_blocks(np.add, x, y, align="rows")
-    with pytest.raises(ShapeError, match=r"reduce_blocks: arrays of shapes \(130, 4\), \(\)"):
+    with pytest.raises(ShapeError, match=r"reduce_blocks: arrays have shapes \(130, 4\), \(\)"):
         mn.reduce_blocks(np.add, x, 3.0, combine=np.add)
     with pytest.raises(OptionError, match="choose 'broadcast' or 'rows'"):
         mn.map_blocks(np.add, x, align="columns")

@@ -150,7 +150,7 @@ def test_other_constants_are_other_results_of_one_plan():
     [
         (5, -1, mn.errors.ShapeError, "k=5 of an axis of length 4; give 0 to 4"),
         (-1, 0, mn.errors.ShapeError, "give 0 to 3"),
-        (1.5, -1, mn.errors.DTypeError, "give one integer"),
+        (1.5, -1, mn.errors.DTypeError, "give an integer"),
         (1, 2, mn.errors.AxisError, "axis 2"),
     ],
 )

@@ -72,7 +72,7 @@ def test_what_cannot_be_selected_by_is_refused() -> None:
     A = mn.asarray(GRAPH)
     for array, condition, error, words in (
         (mn.ones((3, 3)), lambda i, j, v: v > 0, DTypeError, "select works on sparse arrays"),
-        (A, A, DTypeError, "a condition of dtype float64; give booleans"),
+        (A, A, DTypeError, "the condition has dtype float64; give booleans"),
         (A, A[:30] > 0, ShapeError, r"booleans of shape \(30, 45\)"),
         (A, lambda i, j, v: v > A, OptionError, "cannot be sent"),
     ):

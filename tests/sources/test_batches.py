@@ -262,10 +262,10 @@ def test_a_function_may_fill_one_array_again_and_again():
     ("call", "error", "match"),
     [
         (lambda k: np.ones((2, 1 + k // 2)), ShapeError, "call 2 has 2 columns where call 0 has 1"),
-        (lambda k: np.ones(2), ShapeError, r"call 0: X of shape \(2,\)"),
+        (lambda k: np.ones(2), ShapeError, r"call 0: X has shape \(2,\)"),
         (lambda k: (np.ones((2, 1)), np.ones(3)), ShapeError, r"call 0: y of shape \(3,\)"),
         (lambda k: (np.ones((2, 1)), None if k else np.ones(2)), ShapeError, "call 1 has 0 targets a row"),
-        (lambda k: np.array([["a"], ["b"]]), DTypeError, "call 0: X is of <U1"),
+        (lambda k: np.array([["a"], ["b"]]), DTypeError, "call 0: X has dtype <U1"),
         (lambda k: np.array([[1], [np.nan if k == 2 else 1]]), OptionError, "call 2: row 1, column 0, of X"),
         (lambda k: sp.csr_array([[0.0], [np.inf]]), OptionError, "call 0: row 1, column 0, of X is infinite"),
         (lambda k: (np.ones((2, 1)), np.array([np.nan, 1])), OptionError, "call 0: row 0 of y is NaN"),

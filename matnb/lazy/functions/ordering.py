@@ -162,12 +162,12 @@ def argpartition(
 
 def _check_places(kth: int | Sequence[int], length: int) -> None:
     if np.asarray(kth).dtype.kind not in "biu":
-        raise DTypeError(f"kth={kth!r}: give whole numbers")
+        raise DTypeError(f"kth={kth!r}: give integers")
     for one in np.atleast_1d(np.asarray(kth)).ravel():
         try:
             place = operator.index(one)
         except TypeError:
-            raise DTypeError(f"kth={kth!r}: give whole numbers") from None
+            raise DTypeError(f"kth={kth!r}: give integers") from None
         if length and not -length <= place < length:  # NumPy leaves nothing as it is
             raise ShapeError(
                 f"kth={place} is out of bounds for an axis of length {length}: give {-length} to {length - 1}"
@@ -238,7 +238,7 @@ def topk(x: object, k: int, axis: int = -1, largest: bool = True) -> TopElements
     try:
         count = operator.index(k)
     except TypeError:
-        raise DTypeError(f"topk: k={k!r}; give a whole number") from None
+        raise DTypeError(f"topk: k={k!r}; give an integer") from None
     length = node.shape[place]
     if not 0 <= count <= length:
         raise ShapeError(f"topk: k={count} of an axis of length {length}; give 0 to {length}")

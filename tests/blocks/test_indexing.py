@@ -36,7 +36,7 @@ def test_places_are_counted_from_the_start():
     assert place_of(number(-1), 5, 0) == 4
     assert place_of(number(255, np.uint8), 256, 0) == 255
     for outside in (number(5), number(-6), number(2**64 - 1, np.uint64)):
-        with pytest.raises(IndexingError, match="on axis 1 of length 5"):
+        with pytest.raises(IndexingError, match="out of bounds for axis 1 of length 5"):
             place_of(outside, 5, 1)
 
 

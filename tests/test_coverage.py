@@ -67,7 +67,7 @@ Of the 1380 tests in the standard's own suite, 1295 passed when it was last run,
 number. `tests/array_api/skips.txt` lists 31 of the other 85 with reasons: special values for which matnb
 returns what NumPy does (`//` and `**` of infinities, complex `expm1` and `tanh`), and views, which matnb does
 not have. The reasons for the other 54 were not recorded; the extensions `fft` and `linalg` are switched off.
-`tests/array_api/test_public_suite.py` runs the suite at a fixed commit, which may differ from the one counted.
+`tests/array_api/test_public_suite.py` runs the suite at a fixed commit, perhaps not the one counted.
 """
 
 

@@ -88,7 +88,7 @@ def compile_cell(source: str, filename: str, flags: int = 0) -> CellCode:
         return _compiled(source, filename, flags)
     except SyntaxError as error:
         if _awaits(source, flags):
-            words = "await is not supported here: await in a plain cell, and use its result in this one"
+            words = "await is not supported here: await in a plain cell, and use the result here"
             refused = UnsupportedError(words)
             refused.lines = () if error.lineno is None else (error.lineno,)
             raise refused from None

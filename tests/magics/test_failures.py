@@ -118,7 +118,7 @@ def test_awaiting_in_a_cell_says_where_to_do_it(shell, capsys, line):
     assert text.splitlines()[1:4] == [
         f"----> 3 {line}",
         "",
-        "UnsupportedError: await is not supported here: await in a plain cell, and use its result in this one",
+        "UnsupportedError: await is not supported here: await in a plain cell, and use the result here",
     ]
 
 

@@ -49,7 +49,7 @@ def rows_from(X: object, estimator: str, num_features: int | None = None) -> Dis
     if given.ndim != 2:
         remedy = "; give x[:, None] for one feature, or x[None] for one row" if given.ndim == 1 else ""
         raise ShapeError(
-            f"{estimator}: X has shape {given.shape}; give a matrix with rows and features{remedy}"
+            f"{estimator}: X has shape {given.shape}; X must be a matrix of rows and features{remedy}"
         )
     if not given.shape[0]:
         raise ShapeError(f"{estimator}: X of shape {given.shape} has no rows")

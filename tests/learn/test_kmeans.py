@@ -174,14 +174,14 @@ WITH_NAN[7, 2] = np.nan
     ("options", "X", "error", "message"),
     [
         ({}, WITH_NAN, OptionError, r"KMeans: X\[7, 2\] is the first number that is NaN"),
-        ({"n_clusters": 8}, BLOBS[:5], OptionError, "n_clusters=8 of 5 rows"),
+        ({"n_clusters": 8}, BLOBS[:5], OptionError, "n_clusters=8 with 5 rows"),
         ({"n_clusters": 0}, BLOBS, OptionError, "n_clusters=0"),
         ({"init": BLOBS[:3]}, BLOBS, ShapeError, r"init of shape \(3, 5\); give 8 centers of 5 features"),
         ({"init": WITH_NAN[:8]}, BLOBS, OptionError, r"init\[7, 2\]"),
         ({"init": "far"}, BLOBS, OptionError, "init='far'; choose one of 'k-means\\+\\+'"),
         ({"n_init": "many"}, BLOBS, OptionError, "n_init='many'"),
         ({"tol": -1.0}, BLOBS, OptionError, "tol=-1.0"),
-        ({}, BLOBS[0], ShapeError, "give a matrix with rows and features"),
+        ({}, BLOBS[0], ShapeError, "must be a matrix of rows and features"),
     ],
 )
 def test_what_is_wrong_is_said(options, X, error, message):
@@ -305,5 +305,5 @@ class TestByBatches:
         assert GridSearchCV(model, {"n_clusters": [1, 4]}, cv=3).fit(BLOBS).best_params_ == {"n_clusters": 4}
         with pytest.raises(OptionError, match=r"MiniBatchKMeans: X\[7, 2\]"):
             model.fit(WITH_NAN)
-        with pytest.raises(OptionError, match="n_clusters=8 of 3 rows"):
+        with pytest.raises(OptionError, match="n_clusters=8 with 3 rows"):
             model.partial_fit(BLOBS[:3])

@@ -199,7 +199,7 @@ class TestRefusals:
                 OptionError,
                 r"X\[1, 1\] is the first number that",
             ),
-            ([1.0, 2.0], ShapeError, "two axes"),
+            ([1.0, 2.0], ShapeError, "must be a matrix"),
             ([[1j]], DTypeError, "real"),
         ],
     )

@@ -319,7 +319,9 @@ class Transpose(Expr):
 
     def __post_init__(self) -> None:
         if sorted(self.axes) != list(range(self.operand.ndim)):
-            raise ShapeError(f"axes {self.axes} do not reorder the {self.operand.ndim} axes of the array")
+            raise ShapeError(
+                f"axes {self.axes} are not a permutation of the array's {self.operand.ndim} axes"
+            )
         shape = tuple(self.operand.shape[axis] for axis in self.axes)
         self._settle(shape, self.operand.dtype, self.operand.sparse, self.operand)
 

@@ -55,17 +55,17 @@ def read_header(stream: IO[bytes]) -> NpyHeader:
     """
     begin = stream.read(8)
     if len(begin) < 8 or not begin.startswith(npy_format.MAGIC_PREFIX):
-        raise ValueError(f"not a .npy file: the magic bytes are {begin[:6]!r}")
+        raise ValueError(f"not a valid .npy header: the magic bytes are {begin[:6]!r}")
     version = begin[6], begin[7]
     if version not in ((1, 0), (2, 0), (3, 0)):
         raise ValueError(f"version {version} of the npy format is not known")
     word = stream.read(2 if version == (1, 0) else 4)
     length = int.from_bytes(word, "little")
     if length > _LONGEST_HEADER:
-        raise ValueError(f"not a .npy file: it claims {length} bytes")
+        raise ValueError(f"not a valid .npy header: it claims {length} bytes")
     written = stream.read(length)
     if len(written) < length or not word:
-        raise ValueError(f"not a .npy file: it ends after {len(written)} of {length} bytes")
+        raise ValueError(f"not a valid .npy header: it ends after {len(written)} of {length} bytes")
     # Versions 2 and 3 differ in how names of fields are written, which numbers do not have.
     entries = _entries(written.decode("latin1"))
     shape = _shape_of(entries["shape"])
@@ -84,7 +84,7 @@ def _entries(text: str) -> dict[str, str]:
     right = found.keys() == _KEYS and not rest and found["fortran_order"] in ("True", "False")
     if not right or found["shape"][0] != "(":
         shown = text[:60].strip()
-        raise ValueError(f"not a .npy file: {shown!r} has no descr, fortran_order and shape alone")
+        raise ValueError(f"not a valid .npy header: {shown!r} has no descr, fortran_order and shape alone")
     return found
 
 

@@ -110,7 +110,7 @@ def check_target(path: str | os.PathLike[str]) -> tuple[str, str]:
     suffix = os.path.splitext(without_query(given) if "://" in given else given)[1].lower()
     if suffix not in _WRITERS:
         raise OptionError(
-            f"{shown}: files with the suffix {suffix!r} cannot be written; {suggestion(suffix, _WRITERS)}"
+            f"{shown}: cannot write files with suffix {suffix!r}; {suggestion(suffix, _WRITERS)}"
         )
     return checked_place(path), suffix
 

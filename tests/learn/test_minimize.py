@@ -226,8 +226,8 @@ class TestGradientsAndHessians:
         ({"history": 0}, OptionError, "history=0"),
         ({"x0": np.zeros((2, 2))}, ShapeError, "x0 of shape"),
         ({"x0": np.zeros(2) * 1j}, DTypeError, "complex"),
-        ({"loss": lambda x: x}, ShapeError, "loss records shape"),
-        ({"gradient": lambda x: x.sum()}, ShapeError, "gradient records shape"),
+        ({"loss": lambda x: x}, ShapeError, "loss returns shape"),
+        ({"gradient": lambda x: x.sum()}, ShapeError, "gradient returns shape"),
     ],
 )
 def test_what_is_wrong(options, error, wrong):

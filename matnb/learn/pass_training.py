@@ -100,7 +100,7 @@ class PassTraining(Training):
         return {**state, "sums": sums, "count": state["count"] + count}, collected, True
 
     def _summed(self, parameters: Parameters, sums: Any, X: DistArray, y: Any) -> Any:
-        rows, loss = X.shape[0], self.model.loss(parameters, X, y)
+        rows, loss = X.shape[0], self._loss(parameters, X, y)
         gradient = self.model.gradient(parameters, X, y)
         self.check_gradient(parameters, gradient)
         new = {"rows": sums["rows"] + rows, "loss": sums["loss"] + rows * loss}

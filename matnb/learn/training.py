@@ -347,7 +347,7 @@ class Training:
         # The replica whose turn it is comes first; it goes to the end.
         replica, *others = state["replicas"]
         old, count = replica["parameters"], replica["count"]
-        loss = self.model.loss(old, X, y)
+        loss = self._loss(old, X, y)
         if self.has_gradient:
             gradient = self.with_slopes(old, self.model.gradient(old, X, y))
             moved, kept, rates = self.optimizer.step(replica["optimizer"], old, gradient, count)
@@ -365,6 +365,18 @@ class Training:
         replicas = [*others, {"parameters": new, "optimizer": kept, "count": count + 1}]
         seen = state["count"] + 1
         return {"replicas": self._merged(replicas, seen), "count": seen}, figures
+
+    def _loss(self, parameters: Parameters, X: DistArray, y: Any) -> Any:
+        try:
+            return self.model.loss(parameters, X, y)
+        except (AttributeError, TypeError) as error:  # what None gives in arithmetic
+            if y is not None:
+                raise
+            name = type(self.model).__name__
+            raise OptionError(
+                f"Learner: y is None, and {name}.loss fails without targets ({error}): "
+                "give y, or a source with targets"
+            ) from error
 
     def figures_of(self, parameters: Parameters) -> dict[str, Any]:
         """Return the figures of mixins, by name."""
@@ -439,7 +451,7 @@ class Training:
 
             def step(total: DistArray, item: Any, given: Callable[[Any], Any] = piece.given) -> DistArray:
                 X, y = given(item)
-                loss: DistArray = total + self.model.loss(parameters, X, y)
+                loss: DistArray = total + self._loss(parameters, X, y)
                 return loss
 
             total += piece.batch * float(iterate(step, asarray(0.0), over=piece.over, batch=piece.batch)[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import threading
 import time
@@ -340,9 +341,13 @@ class BatchSource:
         ------
         ShapeError
             When one changes the number of rows.
+        OptionError
+            When one takes another number of arguments than a batch has arrays.
         """
         for fn in self.maps:
-            made = fn(X) if y is None else fn(X, y)
+            given = (X,) if y is None else (X, y)
+            _check_takes(fn, given)
+            made = fn(*given)
             new = made if isinstance(made, tuple) else (made, None)
             if len(new) != 2 or not isinstance(new[0], DistArray):
                 raise DTypeError(f"map: {fn!r} returns {type(made).__name__}: return X, or X and y")
@@ -428,6 +433,20 @@ class BatchSource:
             parts = cut_anew(parts, SHUFFLED_BATCHES * self.batch_size, Wanted())
         for part in parts:
             yield part.taken(order.permutation(len(part)))
+
+
+def _check_takes(fn: Callable[..., object], given: tuple[DistArray, ...]) -> None:
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):  # some compiled functions have none
+        return
+    try:
+        signature.bind(*given)
+    except TypeError:
+        names, call = ("X and y", "fn(X, y)") if len(given) == 2 else ("X and no y", "fn(X)")
+        raise OptionError(
+            f"map: {fn!r} takes {signature}, and batches have {names}: give a function called as {call}"
+        ) from None
 
 
 def _on_workers(values: Values) -> DistArray:

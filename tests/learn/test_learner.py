@@ -100,6 +100,33 @@ def test_the_same_bits_on_any_workers(session, name):
 
 
 @ON_THREADS
+class LeastSquares:
+    """A model of a user's own, which does not look at whether there are targets."""
+
+    def start(self, X, y):
+        return {"w": mn.zeros(X.shape[1])}
+
+    def loss(self, parameters, X, y):
+        return ((X @ parameters["w"] - y) ** 2).mean()
+
+    def gradient(self, parameters, X, y):
+        return {"w": 2 / X.shape[0] * (X.T @ (X @ parameters["w"] - y))}
+
+    def predict(self, parameters, X):
+        return X @ parameters["w"]
+
+
+@pytest.mark.parametrize("optimizer", [mn.learn.SGD(0.1), mn.learn.LBFGS()])
+def test_a_loss_that_uses_targets_of_a_source_without_any(optimizer):
+    made = mn.learn.Learner(LeastSquares(), optimizer=optimizer)
+    message = "y is None, and LeastSquares.loss fails without targets .*: give y, or a source with targets"
+    with pytest.raises(OptionError, match=message):
+        made.fit(mn.sources.memory(X, batch_size=20))
+    made.fit(mn.sources.memory(X, Y, batch_size=20))
+    with pytest.raises(OptionError, match=message):
+        made.loss(X)
+
+
 class TestOnOne:
     def test_regularizers_take_their_steps_in_their_order(self):
         smaller, farther = mn.learn.MaxNorm(0.3), mn.learn.L1(0.1)

@@ -124,6 +124,32 @@ def test_map_is_applied_to_each_batch():
         next(iter(source.map(lambda X: 1)))
 
 
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_map_takes_as_many_arguments_as_batches_have_arrays(in_loop: bool):
+    X, y = numbered(5)
+
+    def through(source: BatchSource) -> None:
+        if in_loop:
+            mn.iterate(lambda w, batch: w + batch.X.sum(axis=0), mn.zeros(2), over=source)
+        else:
+            next(iter(source))
+
+    with pytest.raises(OptionError, match=r"takes \(X\), and batches have X and y: .* called as fn\(X, y\)"):
+        through(mn.sources.memory(X, y, batch_size=2).map(lambda X: X))
+    with pytest.raises(
+        OptionError, match=r"takes \(X, y\), and batches have X and no y: .* called as fn\(X\)"
+    ):
+        through(mn.sources.memory(X, batch_size=2).map(lambda X, y: X))
+    through(mn.sources.memory(X, y, batch_size=2).map(lambda X, *more: X))
+    through(mn.sources.memory(X, batch_size=2).map(np.negative))
+
+
+def test_map_does_not_hide_errors_of_the_function():
+    X, y = numbered(5)
+    with pytest.raises(TypeError, match="len"):
+        next(iter(mn.sources.memory(X, y, batch_size=2).map(lambda X, y: (len(3), y))))
+
+
 @settings(max_examples=40)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=3), st.booleans(), st.booleans(), st.integers(1, 4))
 def test_joined_and_blended_give_each_row_once(rows: list[int], shuffle: bool, blend: bool, size: int):

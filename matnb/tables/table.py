@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
@@ -372,10 +373,7 @@ class Table:
         UnsupportedError
             If pandas is not installed.
         """
-        try:
-            import pandas  # noqa: F401  Arrow makes the frame
-        except ImportError as error:
-            raise UnsupportedError(f"to_pandas() needs pandas: {error}; to_arrow() does not") from None
+        _library("pandas")  # Arrow makes the frame
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
@@ -388,11 +386,7 @@ class Table:
         UnsupportedError
             If polars is not installed.
         """
-        try:
-            import polars
-        except ImportError as error:
-            raise UnsupportedError(f"to_polars() needs polars: {error}; to_arrow() does not") from None
-        return polars.from_arrow(self.to_arrow())
+        return _library("polars").from_arrow(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Compute the table and return it as Arrow's stream: what polars, DuckDB and pandas take."""
@@ -437,6 +431,13 @@ class Table:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": table_html(self.shape, self._told(), self._seen)}
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise UnsupportedError(f"to_{name}() needs {name}: {error}; to_arrow() does not") from None
 
 
 def _described(made: Table) -> Table:

@@ -153,9 +153,11 @@ def test_points_of_a_long_function_are_looked_up_where_they_are(session: None) -
     np.testing.assert_allclose(mine.compute(), np.interp(values, places, heights), rtol=1e-13)
 
 
-def test_what_is_not_recorded_says_so(session: None) -> None:
+def test_what_is_not_supported_says_so(session: None) -> None:
     x = mn.ones((4, 3))
-    with pytest.raises(mn.errors.UnsupportedError, match="first"):
+    with pytest.raises(
+        mn.errors.UnsupportedError, match=r"np\.unique\(axis=\) of an array with several axes"
+    ):
         np.unique(x, axis=0)
     with pytest.raises(mn.errors.LoopBodyError, match=r"np\.unique"):
         mn.iterate(lambda s: np.unique(s), x, max_iterations=2)

@@ -133,7 +133,7 @@ def test_a_client_that_speaks_no_widgets_shows_the_text(tmp_path: Path) -> None:
     # As jupyter console does: it answers no comm, prints text/plain, and knows no update of an output.
     with WatchedKernel(tmp_path) as kernel:
         kernel.run("from matnb.widgets import monitor as monitors\nmonitors.CLOSE_SECONDS = 2.0")
-        kernel.run(f"%load_ext matnb\n{WORK}\nmn.monitor()")
+        kernel.run(f"%load_ext matnb\n{WORK}\nmn.monitor(buttons=True)")
         first = dict(kernel.outputs)
         kernel.run("_ = work(1000)")
         assert [list(one) for one in first.values()] == [["text/plain", "text/html"], []]

@@ -81,7 +81,7 @@ def test_a_run_is_right_and_one_warning_comes_at_the_cells_end(
     owner: object, name: str, num_calls: int, wanted: bytes,
 ) -> None:  # fmt: skip
     mn.start(workers=2, threads=1)
-    found = mn.monitor()
+    found = mn.monitor(buttons=name == "publish_msg")  # which widgets alone send
     raises_later(monkeypatch, owner, name, num_calls)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")

@@ -387,6 +387,16 @@ def test_matnb_alone_is_timed_after_all_were_compared(tmp_path: Path):
 
 
 @pytest.mark.usefixtures("_idle")
+def test_peers_for_information_are_left_out_where_that_is_asked_for(tmp_path: Path):
+    path = tmp_path / "found.jsonl"
+    bench = bench_with("--record", str(path), "--judged")
+    ours, peer = (comparison.Contender(name, lambda number: 1.0) for name in ("matnb", "peer"))
+    shown = comparison.Contender("shown", lambda number: pytest.fail("it is not run"), judged=False)
+    bench.compare(comparison.Claim("c", "work", 1.0), [ours, shown, peer])
+    assert set(record.read(path)[0].seconds) == {"matnb", "peer"}
+
+
+@pytest.mark.usefixtures("_idle")
 @pytest.mark.parametrize(("options", "timed"), [(["--alone"], {"matnb"}), ([], {"dask.array, threads"})])
 def test_loops_are_tried_small_and_alone(options: list[str], timed: set[str], tmp_path: Path):
     pytest.importorskip("graphblas")

@@ -168,6 +168,7 @@ class Bench:
         parser.add_argument("--trial", action="store_true", help="small inputs, where the script has them")
         parser.add_argument("--busy", action="store_true", help="mark what is found as of a busy machine")
         parser.add_argument("--alone", action="store_true", help="check the peers, but time matnb alone")
+        parser.add_argument("--judged", action="store_true", help="leave out peers that are for information")
         parser.add_argument("--record", type=Path, help="append all that is found to this file instead")
         given = parser.parse_args(arguments)
         self.rounds: int = max(1, given.rounds)
@@ -175,6 +176,7 @@ class Bench:
         self.is_small: bool = given.trial
         self.is_trial: bool = given.trial or given.alone or self.scale != scale
         self._is_alone: bool = given.alone
+        self._is_judged: bool = given.judged
         self._record: Path | None = given.record
         self.load, is_busy = print_load()
         self.is_busy: bool = given.busy or is_busy
@@ -207,6 +209,8 @@ class Bench:
         limit
             The most seconds that one call may take: then it is the peer that counts.
         """
+        if self._is_judged:
+            contenders = [contenders[0], *(one for one in contenders[1:] if one.judged)]
         check_agreement(contenders)
         taking_part = contenders[:1] if self._is_alone else contenders
         times = timed(taking_part, self.rounds, is_checked=True).per_call(calls)

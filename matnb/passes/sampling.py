@@ -108,6 +108,8 @@ class _Sampler:
                 # f(x, y) at the entries is f of x and y there
                 case Elementwise(name, inputs, dtypes, element, output) if node in self._partly:
                     inside = tuple(found[one] for one in inputs)
+                    if any(one.sparse and one.shape != node.shape for one in inside):
+                        continue  # its blocks have not the shape of the result's
                     if all(one.size < node.size for one in inside):
                         inside = (_stretched(inside[0], pattern), *inside[1:])
                     if any(one.sparse and one.shape == node.shape for one in inside):

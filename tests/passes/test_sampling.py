@@ -116,6 +116,19 @@ def test_vectors_alone_make_no_dense_array_either(two_workers: None, name: str, 
     np.testing.assert_array_equal(found.data, wanted.data)
 
 
+@pytest.mark.parametrize(
+    "meet", [lambda S, one: S * one, lambda S, one: S / (one + 1), lambda S, one: S * np.exp(one)]
+)
+def test_sparse_vectors_are_stretched_as_everywhere(two_workers: None, meet: Call) -> None:
+    column, row = (
+        sp.random_array((ROWS, 1), density=0.5, rng=4),
+        sp.random_array((1, COLUMNS), density=0.5, rng=5),
+    )
+    found = meet(mn.asarray(S0, blocks=(100, 60)), mn.asarray(column) * mn.asarray(row)).to_scipy().toarray()
+    expected = meet(S0.toarray(), column.toarray() * row.toarray())
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
 def test_a_product_that_selects_entries_is_made_at_these(two_workers: None) -> None:
     S, U, V = mn.asarray(S0), mn.asarray(U0), mn.asarray(V0)
     handle = S.select(U @ V.T > 0.8)

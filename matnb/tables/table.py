@@ -410,7 +410,7 @@ class Table:
         # Fetches the rows that are shown, so that showing them computes nothing.
         if self._columns:
             length = len(self)
-            top = self if length <= 2 * _SHOWN else self._rows(slice(0, _SHOWN))
+            top = self if length <= 2 * _SHOWN + 1 else self._rows(slice(0, _SHOWN))
             rest = None if top is self else self._rows(slice(length - _SHOWN, length))
             self._seen = top._texts(), [] if rest is None else rest._texts()
             for place, one in enumerate(self._columns.values()):
@@ -598,12 +598,23 @@ def _column_from(name: str, one: object) -> DistArray | Column:
         return _column_from(name, asarray(one))
     if isinstance(one, np.ndarray) and one.dtype == np.dtypes.StringDType():
         one = one.astype(object)
+    if isinstance(one, np.ndarray) and one.dtype.kind in "mM":
+        one = _in_unit_of_arrow(one)
     try:
         is_arrow = isinstance(one, pyarrow.Array | pyarrow.ChunkedArray)
         made = one if is_arrow else pyarrow.array(one, from_pandas=True)
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, TypeError) as error:
+    except (pyarrow.ArrowException, TypeError) as error:
         raise DTypeError(f"column {name!r} is not a column of a table: {error}") from None
     return _column_of_values(_values_of(name, made))
+
+
+def _in_unit_of_arrow(times: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    # Arrow has dates of days, times and durations of seconds and shorter ones.
+    unit, kind = np.datetime_data(times.dtype)[0], times.dtype.kind
+    if kind == "M" and unit in ("Y", "M", "W"):
+        return times.astype("M8[D]")
+    is_long = unit in ("h", "m") or (kind == "m" and unit in ("D", "W"))
+    return times.astype(f"{kind}8[s]") if is_long else times
 
 
 def _values_of(name: str, column: Any) -> ColumnValues:

@@ -477,3 +477,26 @@ def test_a_column_without_a_value_in_one_file_is_of_any_kind_in_others(tmp_path:
         found = mn.load(tmp_path).to_arrow().to_pydict()
         for name, values in found.items():
             assert values == [value for one in order for value in one[name].to_pylist()]
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [f"M8[{one}]" for one in ("Y", "M", "W", "D", "h", "m", "s", "ns")]
+    + [f"m8[{one}]" for one in ("W", "D", "h", "m", "s", "us")],
+)
+def test_times_of_every_unit_of_numpy_are_columns(dtype: str) -> None:
+    times = np.array([5, 700, "NaT"], dtype)
+    found = np.asarray(mn.table({"at": times})["at"].compute())
+    np.testing.assert_array_equal(found[:2], times[:2])
+    assert np.isnat(found[2])
+
+
+def test_times_without_a_length_are_refused() -> None:
+    for times in (np.array([1, 2], "m8[Y]"), np.array([1, 2], "m8")):
+        with pytest.raises(mn.errors.DTypeError, match="column 'at' is not a column of a table"):
+            mn.table({"at": times})
+
+
+def test_a_row_alone_is_not_left_out() -> None:
+    assert "..." not in repr(mn.table({"a": np.arange(11)}))
+    assert repr(mn.table({"a": np.arange(12)})).count("...") == 1

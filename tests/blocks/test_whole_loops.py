@@ -12,7 +12,8 @@ from matnb.blocks.kernels import tile_loops, tiles
 from matnb.blocks.kernels.elementwise import Link, apply
 from matnb.blocks.kernels.one_pass import Share, reduce_chain
 from matnb.blocks.kernels.reductions import reduce_block
-from matnb.blocks.kernels.tiles import FLOAT, TRUTH, form_of, write_tiles
+from matnb.blocks.kernels.tile_loops import TILE
+from matnb.blocks.kernels.tiles import FLOAT, TRUTH, BoundPass, form_of, write_tiles
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan, 5e-324, -1e-310, 1e308]
 
@@ -161,3 +162,18 @@ def test_what_one_loop_makes_is_measured_alike() -> None:
     for share, part in zip(shares, reduce_chain(links, shares, given), strict=True):
         alone = reduce_block(share.operation, block, share.axes, share.dtype, share.along, share.start)
         assert part.values.tobytes() == alone.values.tobytes()
+
+
+def test_a_bound_pass_is_told_where_its_tiles_lie_in_each_run() -> None:
+    links = (link("exp", 0), link("multiply", 1, 0), link("exp", 2))
+    x = np.linspace(-3.0, 1.0, 5000)
+    program = write_tiles(links, (form_of(x),), 0, None)
+    assert program is not None
+    bound, out = BoundPass(program), np.empty(5000)
+    first, second = np.full((2, program.num_buffers, TILE), 7.0)
+    bound.run([x], out, first)
+    assert not (first == 7.0).all(), "it has tiles"
+    first[:] = 7.0
+    bound.run([x], out, second)
+    assert (first == 7.0).all()
+    np.testing.assert_array_equal(out, np.exp(np.exp(x) * x))

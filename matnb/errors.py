@@ -237,7 +237,7 @@ def suggestion(
 
 
 class MissingAttributeError(AttributeError):
-    """An attribute that is not there; the message, made when it is read, tells what to write instead."""
+    """An attribute that is not there; the message, made when it is read, says what to write instead."""
 
     # Libraries ask for many names that are not there, and read nothing.
 

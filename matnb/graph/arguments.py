@@ -25,7 +25,7 @@ def graph_from(A: object, algorithm: str) -> DistArray:
     Raises
     ------
     DTypeError
-        For a matrix that is not sparse: which of its zeros are edges, nobody could tell.
+        For a matrix that is not sparse, which does not say which of its zeros are edges.
     ShapeError
         For one that is not square.
     """

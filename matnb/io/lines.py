@@ -150,7 +150,7 @@ def count_lines(file: File, stop: int) -> int:
 
 
 def num_newlines(data: bytes) -> int:
-    """Return the number of newlines in bytes, ten times as fast as ``data.count``."""
+    """Return the number of newlines in bytes; ``data.count`` takes five times as long."""
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == 10))
 
 

@@ -39,7 +39,7 @@ def ratings_from(R: object, estimator: str, num_items: int | None = None, signed
     Raises
     ------
     DTypeError
-        For dense ones: it does not say which zeros could tell.
+        For dense ones, which do not say which of their zeros are ratings.
     ShapeError
         For another number of items.
     OptionError

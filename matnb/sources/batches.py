@@ -346,8 +346,11 @@ class BatchSource:
         """
         for fn in self.maps:
             given = (X,) if y is None else (X, y)
-            _check_takes(fn, given)
-            made = fn(*given)
+            try:
+                made = fn(*given)
+            except TypeError:
+                _check_takes(fn, given)
+                raise
             new = made if isinstance(made, tuple) else (made, None)
             if len(new) != 2 or not isinstance(new[0], DistArray):
                 raise DTypeError(f"map: {fn!r} returns {type(made).__name__}: return X, or X and y")

@@ -175,11 +175,18 @@ class Plan:
 
 @dataclass(frozen=True)
 class Workers:
-    """The workers a plan is laid out over: their numbers, and how many threads and bytes each has."""
+    """The workers a plan is laid out over: their numbers, and how many threads and bytes each has.
+
+    Attributes
+    ----------
+    machines
+        The number of each one's machine, in the order of ``numbers``; all are on one where it is empty.
+    """
 
     numbers: tuple[int, ...]
     threads: int
     memory_bytes: int
+    machines: tuple[int, ...] = ()
 
     @property
     def slots(self) -> int:

@@ -196,7 +196,9 @@ class Planner:
         chosen = [self._cluster.workers[number] for number in numbers]
         limits = [one.memory_limit_bytes for one in chosen]
         memory = sum(limits) if all(limits) else 0
-        return Workers(numbers, max(1, min((one.threads for one in chosen), default=1)), memory)
+        hosts = list(dict.fromkeys(one.host for one in self._cluster.workers))
+        machines = tuple(hosts.index(one.host) for one in chosen)
+        return Workers(numbers, max(1, min((one.threads for one in chosen), default=1)), memory, machines)
 
     def have_come(self, workers: Collection[int]) -> bool:
         """Return whether workers are there that are none of these, without asking the cluster."""

@@ -36,6 +36,7 @@ from matnb.blocks.kernels.indexing import (
 from matnb.blocks.kernels.labels import scatter
 from matnb.blocks.kernels.one_pass import packed, reduce_chain
 from matnb.blocks.kernels.operands import check_loop_dtype
+from matnb.blocks.kernels.pairwise import add_in_pairs
 from matnb.blocks.kernels.products import accumulate, multiply
 from matnb.blocks.kernels.reductions import accumulator_dtype, combine, finish, reduce_block
 from matnb.blocks.kernels.row_parts import RowParts, WholeRows, product_fits
@@ -223,16 +224,9 @@ def _accumulate(operator: op.Accumulate, values: Values, memory: StepMemory) -> 
     alike = all(isinstance(part, Dense) and part.shape == values[0].shape for part in values)
     if not alike or len(values) < 2:
         return accumulate(values, monoid, dtype)
-    wide, add = accumulator_dtype("sum", dtype), getattr(np, monoid.ufunc)
-    target = memory.target(values[0].shape, dtype)
-    total = target if wide == dtype else memory.take(values[0].shape, wide)
+    wide, target = accumulator_dtype("sum", dtype), memory.target(values[0].shape, dtype)
     with np.errstate(all="ignore"):
-        add(cast(values[0].values, wide), cast(values[1].values, wide), out=total)
-        for part in values[2:]:
-            add(total, cast(part.values, wide), out=total)
-        if total is not target:
-            np.copyto(target, total, casting="same_kind")
-            memory.give(total)
+        add_in_pairs([part.values for part in values], getattr(np, monoid.ufunc), wide, target)
     return Dense(target)
 
 

@@ -17,6 +17,7 @@ from matnb.blocks.formats import (
 )
 from matnb.blocks.kernels import dense_products, sparse_products  # noqa: F401  # they fill PRODUCTS
 from matnb.blocks.kernels.operands import check_loop_dtype, known_operands
+from matnb.blocks.kernels.pairwise import add_in_pairs, in_pairs
 from matnb.blocks.kernels.patterns import as_csr, same_pattern, settled, united
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.registry import PRODUCTS
@@ -67,11 +68,11 @@ def multiply(left: Block, right: Block, semiring: Semiring, dtype: np.dtype) -> 
 
 
 def accumulate(parts: Sequence[Block], monoid: Monoid, dtype: np.dtype) -> Block:
-    """Combine partial products of one shape element by element, in the given order.
+    """Combine partial products of one shape element by element, as the tree of their order: ``in_pairs``.
 
     Sparse parts give the union of their patterns, whose memory the result may share when they share it among
-    themselves. float16 and float32 are kept in float64 until the end. Peak memory: twice the result in the
-    dtype that is summed in, and for sparse parts of different patterns the entries of one part more.
+    themselves. float16 and float32 are kept in float64 until the end. Peak memory: the result, and what it is
+    summed in, where that is wider; for sparse parts of different patterns what the parts hold once more.
 
     Raises
     ------
@@ -90,10 +91,11 @@ def accumulate(parts: Sequence[Block], monoid: Monoid, dtype: np.dtype) -> Block
     with np.errstate(all="ignore"):
         if sparse:
             return _accumulate_sparse(sparse, monoid, wide, dtype)
-        total = cast(dense[0].values, wide, copy=True)
-        for part in dense[1:]:
-            getattr(np, monoid.ufunc)(total, cast(part.values, wide), out=total)
-    return Dense(cast(total, dtype))
+        if len(dense) == 1:
+            return Dense(cast(dense[0].values, dtype, copy=True))
+        total = np.empty(dense[0].shape, dtype)
+        add_in_pairs([part.values for part in dense], getattr(np, monoid.ufunc), wide, total)
+    return Dense(total)
 
 
 def _accumulate_sparse(
@@ -108,15 +110,14 @@ def _accumulate_sparse(
     def fill(one: NumericArray, other: NumericArray, out: NumericArray) -> None:
         combine(one, other, out=out)
 
-    total = as_csr(parts[0])
-    held = _wide_entries(total, wide)
-    for part in map(as_csr, parts[1:]):
-        entries = _wide_entries(part, wide)
-        if same_pattern(total, part):
-            held = cast(np.asarray(combine(held, entries)), wide)
-        else:
-            total = united((total, part), (held, entries), (neutral, neutral), wide, fill)
-            held = _wide_entries(total, wide)
+    def add(one: tuple[Csr, NumericArray], other: tuple[Csr, NumericArray]) -> tuple[Csr, NumericArray]:
+        (left, held), (right, entries) = one, other
+        if same_pattern(left, right):
+            return left, cast(np.asarray(combine(held, entries)), wide)
+        both = united((left, right), (held, entries), (neutral, neutral), wide, fill)
+        return both, _wide_entries(both, wide)
+
+    total, held = in_pairs([(part, _wide_entries(part, wide)) for part in map(as_csr, parts)], add)
     values = cast(np.broadcast_to(held, (total.nnz,)), dtype, copy=len(parts) == 1 or held.size == 1)
     return settled(Csr(total.shape, total.pointers, total.columns, values, dtype))
 

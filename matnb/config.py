@@ -52,6 +52,8 @@ class Config:
     rebalance
         Who decides when stored arrays are repartitioned: "auto", "entries", "presto", "off", the path of a
         trace that is repeated, or an object that is one or decides itself; the session looks whether it is.
+    node_grid
+        How many machines, or workers of one machine, lie along each axis of an array; None goes by its shape.
     """
 
     workers: int = 1
@@ -65,6 +67,7 @@ class Config:
     compute_limit_bytes: int = 2 * 10**9
     engine: str = "auto"
     rebalance: object = "auto"
+    node_grid: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.workers, int) or isinstance(self.workers, bool) or self.workers < 1:
@@ -88,6 +91,10 @@ class Config:
             raise OptionError(f"memo_dir={shown!r}: give the path of a folder on this machine, not a url")
         if self.engine not in ENGINES:
             raise OptionError(f"engine={self.engine!r}: {suggestion(self.engine, ENGINES, 'choose one of')}")
+        if self.node_grid is not None and not (
+            self.node_grid and all(isinstance(one, int) and one >= 1 for one in self.node_grid)
+        ):
+            raise OptionError(f"node_grid={self.node_grid!r}: give whole numbers of at least 1, as in (4, 4)")
         if isinstance(self.rebalance, str) and not (
             self.rebalance.strip().lower() in POLICY_NAMES or is_trace_path(self.rebalance)
         ):
@@ -194,12 +201,23 @@ def _truth(text: str, option: str) -> bool:
     raise OptionError(f"{option}={text!r}: give true or false")
 
 
+def parse_grid(text: str, option: str = "node_grid") -> tuple[int, ...]:
+    """Return the whole numbers of ``"4x4"``, or of ``"4,4"``.
+
+    Raises
+    ------
+    OptionError
+        For any other text; the message names ``option``.
+    """
+    return tuple(_whole_number(one, option) for one in re.split(r"[x,]", text.strip("() ").lower()))
+
+
 def _as_it_is(text: str, option: str) -> str:
     return text
 
 
 # Each variable of a session with the field of Config that it sets, and how its text is read.
-_VARIABLES: dict[str, tuple[str, Callable[[str, str], int | str]]] = {
+_VARIABLES: dict[str, tuple[str, Callable[[str, str], int | str | tuple[int, ...]]]] = {
     "MATNB_WORKERS": ("workers", _whole_number),
     "MATNB_THREADS": ("threads", _whole_number),
     "MATNB_PROCESSES": ("processes", _truth),
@@ -210,6 +228,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str, str], int | str]]] = {
     "MATNB_MEMO_DIR": ("memo_dir", _as_it_is),
     "MATNB_ENGINE": ("engine", _as_it_is),
     "MATNB_REBALANCE": ("rebalance", _as_it_is),
+    "MATNB_NODE_GRID": ("node_grid", parse_grid),
 }
 # Read by the magics and by the tests.
 _NO_SETTINGS = (

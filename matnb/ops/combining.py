@@ -1,15 +1,20 @@
-"""Shares of the whole result, one a block, combined: each owner combines its range of all shares."""
+"""Shares of a result combined: by each owner its range of all shares, or as a tree between workers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from matnb.blocks.grid import all_of
+from matnb.blocks.kernels.pairwise import middle
+from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
-from matnb.program.operators import Operator
+from matnb.program.operators import Accumulate, Operator
+from matnb.program.place import SMALL_BYTES
 from matnb.program.plan import Slot
-from matnb.program.writer import PlanWriter, TaskWriter, cut_of
+from matnb.program.writer import BlockTask, PlanWriter, TaskWriter, cut_of
+
+_FEW_WORKERS = 8  # that one waits for at a time, for what is small
 
 
 def write_combined(
@@ -43,3 +48,35 @@ def write_combined(
             parts.append(block.read(writer.part_of(block, cut, where, "cut", block.num_bytes)))
         block.do(combine, *parts)
         block.kind = "combine"
+
+
+def write_sum(block: BlockTask, parts: Sequence[Slot], monoid: str, writer: PlanWriter) -> None:
+    """Write the tasks that add parts of a block, in order, each as large as the block.
+
+    They are added as a tree that follows from their number (``kernels.pairwise``), so sums have the same bits
+    wherever parts of it are made: on the worker that has them, then on one of two workers (NumS, section 4).
+    Small parts of few workers go straight to the block's.
+    """
+    dtype = block.node.dtype
+    wide = accumulator_dtype("sum", dtype)
+    num_bytes = block.num_bytes * wide.itemsize // dtype.itemsize
+
+    def added(some: Sequence[Slot]) -> Slot:
+        if len(some) == 1:
+            return some[0]
+        owners = set(map(writer.owner_of, some))
+        if len(owners) > 1:
+            some = (added(some[: middle(len(some))]), added(some[middle(len(some)) :]))
+        where = owners.pop() if len(owners) == 1 else writer.best_of(block.node, num_bytes, some)
+        part = TaskWriter()
+        part.do(Accumulate(monoid, wide), *map(part.read, some))
+        return writer.part_of(block, part, where, "accumulate", num_bytes)
+
+    owners = set(map(writer.owner_of, parts))
+    is_small = len(owners) <= _FEW_WORKERS and len(parts) * block.num_bytes < SMALL_BYTES
+    if len(owners) > 1 and not is_small:
+        parts = (added(parts[: middle(len(parts))]), added(parts[middle(len(parts)) :]))
+    elif owners != {block.owner} and not is_small:
+        parts = (added(parts),)
+    block.do(Accumulate(monoid, dtype), *map(block.read, parts))
+    block.kind = "accumulate"

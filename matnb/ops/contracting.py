@@ -14,12 +14,13 @@ from matnb.blocks.kernels.contracting import contract, kronecker
 from matnb.blocks.layout import Layout
 from matnb.errors import DTypeError, ShapeError
 from matnb.expr.nodes import Expr
+from matnb.ops.combining import write_sum
 from matnb.ops.einsum_subscripts import spelled
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
-from matnb.program.operators import Accumulate, Run
-from matnb.program.place import SMALL_BYTES
-from matnb.program.plan import Workers
+from matnb.program.operators import Run
+from matnb.program.place import SMALL_BYTES, laid_out
+from matnb.program.plan import MANY_WORKERS, Workers
 from matnb.program.writer import PlanWriter, TaskWriter
 
 
@@ -111,32 +112,27 @@ def _(node: Contract, writer: PlanWriter, workers: Workers) -> None:
     def home(ranges: Ranges) -> int:
         return writer.home_of(node.inputs[0], _region(node.names[0], ranges))
 
-    layout = Layout(grid, tuple(home(ranges_of(region, 0)) for region in grid.regions()))
+    if len(combinations) > 1 and len(workers.numbers) >= MANY_WORKERS:
+        layout = laid_out(grid, workers)
+    else:
+        layout = Layout(grid, tuple(home(ranges_of(region, 0)) for region in grid.regions()))
     for block in writer.each_block(node, layout, "product", spelled(node.names, node.output)):
         parts = []
         for place in range(len(combinations)):
             ranges = ranges_of(block.region, place)
-            owner = home(ranges)
-            task = block if len(combinations) == 1 else TaskWriter()
-            values = [
-                writer.read(task, one, _region(own, ranges), owner)
-                for one, own in zip(node.inputs, node.names, strict=True)
-            ]
+            reads = [(one, _region(own, ranges)) for one, own in zip(node.inputs, node.names, strict=True)]
+            owner, task = block.owner, block if len(combinations) == 1 else TaskWriter()
+            if task is not block:
+                owner = writer.best_worker(node, block.num_bytes, reads)
+            values = [writer.read(task, one, region, owner) for one, region in reads]
             task.do(run, *values, num_bytes=block.num_bytes)
             # Axes are put side by side, which copies.
-            task.take(
-                block.num_bytes
-                + sum(
-                    writer.bytes_of(one, _region(own, ranges))
-                    for one, own in zip(node.inputs, node.names, strict=True)
-                )
-            )
+            task.take(block.num_bytes + sum(writer.bytes_of(one, region) for one, region in reads))
             if task is not block:
                 parts.append(writer.part_of(block, task, owner, "product", block.num_bytes))
         if parts:
             monoid = "lor" if node.dtype.kind == "b" else "plus"
-            block.do(Accumulate(monoid, node.dtype), *map(block.read, parts))
-            block.kind = "accumulate"
+            write_sum(block, parts, monoid, writer)
 
 
 def _cuts(node: Contract, writer: PlanWriter, workers: Workers) -> dict[int, Cuts]:

@@ -221,7 +221,7 @@ class Reading:
 def reading_plan(source: Source, workers: Workers) -> Reading:
     """Return the plan that reads a source through."""
     slots = Slots()
-    writer = PlanWriter({}, {}, {}, workers.threads, slots)
+    writer = PlanWriter({}, {}, {}, workers, slots)
     parsed, merged = parsing_tasks(source, workers, writer)
     task = TaskWriter()
     task.do(Run(found_in_source), task.read(merged))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from matnb.blocks.grid import Grid, regular
-from matnb.blocks.layout import Layout, spread
+from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
-from matnb.program.place import SMALL_BYTES
+from matnb.program.place import SMALL_BYTES, laid_out
 from matnb.program.plan import Workers
 from matnb.program.writer import PlanWriter
 
@@ -29,4 +29,4 @@ def lanes_layout(node: Expr, axes: Collection[int], writer: PlanWriter, workers:
         longest = max(others, key=lambda axis: node.shape[axis])
         count = min(node.shape[longest], workers.slots)
         grid = regular(node.shape, [count if axis == longest else 1 for axis in range(node.ndim)])
-    return Layout(grid, spread(grid.num_blocks, workers.numbers))
+    return laid_out(grid, workers)

@@ -28,11 +28,11 @@ from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import MONOIDS, Semiring, semiring_named
 from matnb.blocks.sums import num_nodes
 from matnb.expr.nodes import Expr, MaskedMatMul, MatMul
+from matnb.ops.combining import write_sum
 from matnb.ops.reference import Value, dense, flat_positions, from_flat_positions, positions
 from matnb.ops.registry import means
 from matnb.program.matching import Product
 from matnb.program.operators import (
-    Accumulate,
     Multiply,
     MultiplyMasked,
     Operator,
@@ -41,8 +41,8 @@ from matnb.program.operators import (
     Run,
     SumMasked,
 )
-from matnb.program.place import SMALL_BYTES, default_layout
-from matnb.program.plan import Slot, Workers
+from matnb.program.place import SMALL_BYTES, default_layout, laid_out
+from matnb.program.plan import MANY_WORKERS, Slot, Workers
 from matnb.program.regions import operand_region, region_size
 from matnb.program.writer import PlanWriter, TaskWriter
 
@@ -247,7 +247,12 @@ def _is_plain(product: Product) -> bool:
 
 
 def product_layout(product: Product, cuts: ProductCuts, writer: PlanWriter) -> Layout:
-    """Return the layout of a product: each block is where the first of its parts is made."""
+    """Return the layout of a product: each block is where its operand is that stays in place.
+
+    A block that is a sum of parts of many workers lies as any other array that is cut alike.
+    """
+    if not cuts.is_local and len(writer.workers.numbers) >= MANY_WORKERS:
+        return laid_out(cuts.grid, writer.workers)
     first = (cuts.inner[0], cuts.inner[1])
     owners = (_owner(product, cuts, region, first, writer) for region in cuts.grid.regions())
     return Layout(cuts.grid, tuple(owners))
@@ -264,14 +269,16 @@ def lower_product(node: Expr, product: Product, writer: PlanWriter, workers: Wor
     for block in writer.each_block(node, layout, "product", detail_of(product, writer)):
         parts = []
         for inner in itertools.pairwise(cuts.inner):
-            where = _owner(product, cuts, block.region, inner, writer)
-            task = block if cuts.is_local else TaskWriter()
+            where, task = block.owner, block if cuts.is_local else TaskWriter()
+            if task is not block:
+                regions = _operand_regions(product, block.region, inner)
+                reads = list(zip(product.operands, regions, strict=True))
+                where = writer.best_worker(node, block.num_bytes, reads)
             write_product(task, node, product, block.region, inner, where, writer, layout.owners.count(where))
             if task is not block:
                 parts.append(writer.part_of(block, task, where, "product", block.num_bytes))
         if parts:
-            block.do(Accumulate(add, node.dtype), *map(block.read, parts))
-            block.kind = "accumulate"
+            write_sum(block, parts, add, writer)
 
 
 def write_product(
@@ -310,7 +317,7 @@ def write_product(
             values.append(task.read(writer.flipped(operand, part, owner)))
             continue
         # Tasks that all run at once are faster with a copy each of a vector than waiting for a shared one.
-        alone = num_tasks <= writer.num_threads and operand.ndim == 1
+        alone = num_tasks <= writer.workers.threads and operand.ndim == 1
         values.append(writer.read(task, operand, part, owner, alone))
     if product.left.sparse and product.right.sparse and product.mask is None:
         task.take(_between_bytes(product, regions, writer))
@@ -560,8 +567,8 @@ def shared_row(product: Product, region: Region, writer: PlanWriter) -> SharedRo
     owners = [home]
     if product.left in writer.steady:
         # Columns ascend in a row, and workers in the array: so parts mostly meet what is theirs of a vector.
-        owners = list(dict.fromkeys((*array.layout.owners, *writer.numbers)))
-    count = min(len(owners) * writer.num_threads, num_leaves(num_entries))
+        owners = list(dict.fromkeys((*array.layout.owners, *writer.workers.numbers)))
+    count = min(len(owners) * writer.workers.threads, num_leaves(num_entries))
     if count < 2:
         return None
     spread = tuple(owners[part * len(owners) // count] for part in range(count))

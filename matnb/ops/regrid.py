@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matnb.blocks.grid import Grid, region_shape
-from matnb.blocks.layout import Layout, spread
+from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Data, Expr, Load, Regrid
 from matnb.ops.creation import lower_data, lower_load
 from matnb.ops.maps import lower_map
 from matnb.ops.reference import Value
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Join
+from matnb.program.place import laid_out
 from matnb.program.plan import Workers
 from matnb.program.writer import PlanWriter
 
@@ -29,7 +30,7 @@ def _(node: Regrid, writer: PlanWriter, workers: Workers) -> None:
     The owners follow from the cuts alone, so that arrays cut alike lie alike, whatever they are made from.
     """
     grid = Grid(node.cuts)
-    layout = Layout(grid, spread(grid.num_blocks, workers.numbers))
+    layout = laid_out(grid, workers)
     cut_before = _cut_before(node, writer)
     if cut_before is not None:
         _put_together(node, cut_before, layout, writer)

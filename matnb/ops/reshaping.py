@@ -20,7 +20,7 @@ from matnb.expr.nodes import Expr, Shape
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Join, Run
-from matnb.program.place import SMALL_BYTES
+from matnb.program.place import SMALL_BYTES, laid_out
 from matnb.program.plan import Slot, Workers
 from matnb.program.regions import region_size
 from matnb.program.writer import BlockTask, PlanWriter, TaskWriter
@@ -249,7 +249,7 @@ def _cut_in_runs(node: Expr, given: Layout, writer: PlanWriter, workers: Workers
         grid = Grid(tuple(cuts))
     else:
         grid = run_grid(node.shape, regular_cuts(node.size, wanted))
-    return Layout(grid, spread(grid.num_blocks, workers.numbers))
+    return laid_out(grid, workers)
 
 
 def run_grid(shape: Shape, bounds: Sequence[int]) -> Grid:
@@ -310,10 +310,11 @@ def _(node: Repeat, writer: PlanWriter, workers: Workers) -> None:
         start, stop = region[node.axis]
         return _with(region, node.axis, (start // count, -(-stop // count)))
 
-    owners = spread(grid.num_blocks, workers.numbers)
+    layout = laid_out(grid, workers)
     if not is_finer:
         owners = tuple(writer.home_of(node.operand, read_by(region)) for region in grid.regions())
-    for block in writer.each_block(node, Layout(grid, owners), "repeat"):
+        layout = Layout(grid, owners)
+    for block in writer.each_block(node, layout, "repeat"):
         wanted = read_by(block.region)
         if 0 in region_shape(wanted):
             block.do(Join((), region_shape(block.region), node.dtype, node.sparse))
@@ -350,7 +351,7 @@ def _(node: RepeatEach, writer: PlanWriter, workers: Workers) -> None:
     cuts = list(writer.registers[node.operand].layout.grid.cuts)
     cuts[node.axis] = (0, *(after[1] for _, after in parts)) if parts else (0, 0)
     grid = Grid(tuple(cuts))
-    layout = Layout(grid, spread(grid.num_blocks, workers.numbers))
+    layout = laid_out(grid, workers)
     before = {after: one for one, after in parts}
     for block in writer.each_block(node, layout, "repeat", "by counts"):
         region = block.region

@@ -13,10 +13,11 @@ from matnb.blocks.grid import Grid, regular_cuts
 from matnb.blocks.kernels.tall_products import TallFactor, rows_of_tile, tall_products
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
+from matnb.ops.combining import write_sum
 from matnb.ops.maps import called
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
-from matnb.program.operators import Accumulate, Run
+from matnb.program.operators import Run
 from matnb.program.plan import Slot, Workers
 from matnb.program.regions import operand_region
 from matnb.program.writer import PlanWriter, TaskWriter
@@ -95,8 +96,7 @@ def _(node: TallProducts, writer: PlanWriter, workers: Workers) -> None:
             task = TaskWriter()
             _write_part(task, node, rows, owner, writer)
             parts.append(writer.part_of(block, task, owner, "product", block.num_bytes))
-        block.do(Accumulate("plus", node.dtype), *map(block.read, parts))
-        block.kind = "accumulate"
+        write_sum(block, parts, "plus", writer)
 
 
 def _rows_of(node: TallProducts, writer: PlanWriter) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -438,7 +438,7 @@ class ProgramWriter:
     ) -> tuple[list[Action], tuple[Registers, ...]]:
         others = {node: array for node, array, layout in wanted if array.layout != layout}
         entries = estimate_entries(others, others)
-        writer = PlanWriter(others, entries, {}, self._workers.threads, self._slots)
+        writer = PlanWriter(others, entries, {}, self._workers, self._slots)
         registers = tuple(
             write_aligned(node, layout, writer) if node in others else array.keys
             for node, array, layout in wanted

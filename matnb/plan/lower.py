@@ -81,7 +81,7 @@ def lower(
     stages = materialized(order, wanted, wiring, stored, groups)
     apart = stages.apart
     entries = estimate_entries(roots, stored, counted)
-    writer = PlanWriter(stored, entries, wiring.products, workers.threads, slots, workers.numbers, steady)
+    writer = PlanWriter(stored, entries, wiring.products, workers, slots, steady)
     lowering = _PlanLowering(writer, workers, wiring, apart | set(stored), stages.ending, groups)
     for node in order:
         if node in apart:

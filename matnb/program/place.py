@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
-from functools import partial
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
 from itertools import pairwise
+from math import exp, log, prod
 
 import numpy as np
 
@@ -17,14 +19,14 @@ from matnb.expr.client_data import held
 from matnb.expr.nodes import Expr, Load, Transpose
 from matnb.io.source import ROW_ENTRIES
 from matnb.pictures.quantities import bytes_text
-from matnb.program.plan import Workers
+from matnb.program.plan import MANY_WORKERS, Workers
 
 SMALL_BYTES = 256 * 1024  # below this a block's task costs more than it saves by running beside another
 MOST_BLOCKS = 10_000  # above this a plan takes longer to write than a user waits
 
 
 def default_layout(node: Expr, num_bytes: int, workers: Workers, given: Block | None = None) -> Layout:
-    """Return the layout of an array that no other array's layout suggests: rows, a block a thread.
+    """Return the layout of an array that no other array's layout suggests: see :func:`regular_grid`.
 
     Rows of a sparse array are cut in parts of about equal work, where it is known where the entries are: of a
     user's data, ``given`` or held here, and of generated graphs.
@@ -33,7 +35,7 @@ def default_layout(node: Expr, num_bytes: int, workers: Workers, given: Block | 
     if node.sparse and grid.counts[0] > 1:
         cuts = _balanced_rows(node, grid.counts[0], given)
         grid = Grid((cuts, *grid.cuts[1:])) if cuts else grid
-    return Layout(grid, spread(grid.num_blocks, workers.numbers))
+    return laid_out(grid, workers)
 
 
 def _balanced_rows(node: Expr, count: int, given: Block | None) -> tuple[int, ...] | None:
@@ -67,16 +69,116 @@ def _entries_before_column(block: Csr) -> Callable[[int], int]:
 
 
 def regular_grid(node: Expr, num_bytes: int, workers: Workers) -> Grid:
-    """Return nearly equal parts along the first axis, or the longest one where the first is short."""
+    """Return nearly equal parts along the first axis, or the longest one where the first is short.
+
+    There are as many as threads. Many workers share all axes of a dense array instead, by their lengths, and
+    get no blocks below ``SMALL_BYTES``; the part of each is cut along the first axis for its threads.
+    """
     if num_bytes < SMALL_BYTES or not node.shape:
         return whole(node.shape)
-    count = max(workers.slots, -(-num_bytes // LARGE_BYTES))
+    count, shares = workers.slots, (1,) * node.ndim
+    if len(workers.numbers) >= MANY_WORKERS:
+        count = min(count, num_bytes // SMALL_BYTES)
+        if node.ndim > 1 and not node.sparse:
+            shares = factored(min(len(workers.numbers), count), node.shape)
+    count = max(count, -(-num_bytes // LARGE_BYTES))
     if count > MOST_BLOCKS:
         raise TooLargeError(
             f"an array of shape {node.shape} {node.dtype} takes {bytes_text(num_bytes)}, in {count:,} "
             f"blocks; a plan may have {MOST_BLOCKS:,}: make the array smaller, or sparse"
         )
-    axis = 0
-    if node.shape[0] < count:
+    axis, each = 0, max(1, -(-count // prod(shares)))
+    if node.shape[0] < shares[0] * each:
         axis = max(range(node.ndim), key=lambda one: node.shape[one])
-    return regular(node.shape, [count if one == axis else 1 for one in range(node.ndim)])
+    return regular(node.shape, [share * each if one == axis else share for one, share in enumerate(shares)])
+
+
+# How an array is cut where no other array suggests it: its axes share the workers by their lengths.
+
+SHARPNESS = 8.0  # of the softmax: axes of equal length share alike; one half as long gets no cut
+
+
+@lru_cache(maxsize=256)
+def factored(count: int, lengths: tuple[int, ...], exactly: bool = False) -> tuple[int, ...]:
+    """Return whole numbers, one an axis, that multiply to ``count``, or somewhat more unless ``exactly``.
+
+    They are near ``count`` to the power of the softmax of the lengths (NumS, section 4), which are measured
+    by the longest: of lengths as they are the softmax would be 1 for the longest and 0 for every other.
+
+    Parameters
+    ----------
+    lengths
+        Of the axes; none is cut into more parts than it has elements.
+    """
+    longest = max(lengths)
+    shares = [exp(SHARPNESS * (length / longest - 1)) for length in lengths]
+    wanted = [share / sum(shares) * log(count) for share in shares]
+
+    def misfit(counts: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
+        away = sum((log(one) - wish) ** 2 for one, wish in zip(counts, wanted, strict=True))
+        return away + log(prod(counts) / count), tuple(-one for one in counts)
+
+    totals = [count] if exactly else range(count, count + count // 4 + 1)
+    found = [counts for total in totals for counts in _products(total, lengths)]
+    if found:
+        return min(found, key=misfit)
+    return tuple(min(count, lengths[0]) if axis == 0 else 1 for axis in range(len(lengths)))
+
+
+def _products(count: int, lengths: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    if len(lengths) == 1:
+        if count <= max(1, lengths[0]):
+            yield (count,)
+        return
+    for first in range(1, min(count, max(1, lengths[0])) + 1):
+        if count % first == 0:
+            yield from ((first, *rest) for rest in _products(count // first, lengths[1:]))
+
+
+def laid_out(grid: Grid, workers: Workers) -> Layout:
+    """Return blocks with their owners: machines share the axes as a grid, a machine's workers its blocks.
+
+    On one machine its workers share the axes, where there are many. Arrays that are cut alike lie alike (NumS,
+    section 4). Neighbors lie together, where NumS deals blocks out in turn: so partial sums of neighbors are
+    added on one machine, and other cuts of the same axis lie nearly alike.
+    """
+    there = workers.nodes
+    if len(there) < 2 or sum(count > 1 for count in grid.counts) < 2:
+        return Layout(grid, spread(grid.num_blocks, workers.numbers))
+    machines, shares = list(there), machine_grid(grid, len(there), workers.node_grid)
+    homes = []
+    for index in grid.indices():
+        place = 0
+        for at, count, share in zip(index, grid.counts, shares, strict=True):
+            place = place * share + at * share // count
+        homes.append(machines[place])
+    totals, met = Counter(homes), dict.fromkeys(machines, 0)
+    owners = []
+    for machine in homes:
+        owners.append(there[machine][met[machine] * len(there[machine]) // totals[machine]])
+        met[machine] += 1
+    return Layout(grid, tuple(owners))
+
+
+def machine_grid(grid: Grid, count: int, given: tuple[int, ...] | None) -> tuple[int, ...]:
+    """Return how many of ``count`` machines lie along each axis: as ``given`` where the cuts allow it."""
+    if given is not None and len(given) == grid.ndim and _fits(given, grid.counts) and prod(given) == count:
+        return given
+    most = tuple(map(int, grid.counts))
+    longest = max(grid.shape)
+    relative = tuple(max(one, one * length // longest) for one, length in zip(most, grid.shape, strict=True))
+    shares = factored(count, relative, exactly=True)
+    return shares if _fits(shares, most) else _filled(count, most)
+
+
+def _fits(shares: Sequence[int], counts: Sequence[int]) -> bool:
+    return all(share <= one for share, one in zip(shares, counts, strict=True))
+
+
+def _filled(count: int, most: Sequence[int]) -> tuple[int, ...]:
+    # As many machines as the blocks along each axis can use, the most cut one first.
+    shares, left = [1] * len(most), count
+    for axis in sorted(range(len(most)), key=lambda one: -most[one]):
+        shares[axis] = max(one for one in range(1, left + 1) if left % one == 0 and one <= most[axis])
+        left //= shares[axis]
+    return tuple(shares)

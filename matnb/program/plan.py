@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
@@ -11,6 +12,8 @@ from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Data, Expr, Literal
 from matnb.program.operators import Operator
 
+MANY_WORKERS = 4  # fewer share rows: of squares as many bytes travel, and sums of rows end where they begin
+Placing: TypeAlias = typing.Literal["loads", "owners", "turns"]
 Slot: TypeAlias = int  # the number of a value in a plan or a program
 
 
@@ -123,6 +126,23 @@ class Shipment:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """Where one task of an array may run.
+
+    Attributes
+    ----------
+    options
+        The workers, that of the largest operand first, and for each the load that it would lead to: bytes, as
+        the largest that a machine holds, receives and sends together, and a share of the same of a worker.
+    taken
+        The worker it was given.
+    """
+
+    options: tuple[tuple[int, float], ...]
+    taken: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """Tasks without loops, in stages.
 
@@ -150,6 +170,10 @@ class Plan:
         The slots of numbers that are sent with the tasks: other runs of the same plan may have others.
     work
         Of each stage.
+    choices
+        Of the tasks that read from several workers, by the numbers of their arrays.
+    num_unplaced
+        Of such tasks that stayed with their largest operands, since there were too many.
     found
         What an engine found out about the tasks; plans for other expressions with these tasks share it.
     """
@@ -165,6 +189,8 @@ class Plan:
     lasting: Mapping[Slot, int] = field(default_factory=dict)
     constants: Mapping[Slot, Literal] = field(default_factory=dict)
     work: tuple[PlanWork, ...] = ()
+    choices: Mapping[int, tuple[Choice, ...]] = field(default_factory=dict)
+    num_unplaced: int = 0
     found: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -180,13 +206,31 @@ class Workers:
     Attributes
     ----------
     machines
-        The number of each one's machine, in the order of ``numbers``; all are on one where it is empty.
+        The number of each one's machine, in the order of ``numbers``: those of one follow one another. All
+        are on one machine where it is empty.
+    node_grid
+        How many machines lie along each axis of an array, where that was asked for.
+    placing
+        Where a task runs that reads from several workers: by the "loads" that would follow, on the "owners"
+        of its largest operand, or on all workers in "turns", to compare with.
     """
 
     numbers: tuple[int, ...]
     threads: int
     memory_bytes: int
     machines: tuple[int, ...] = ()
+    node_grid: tuple[int, ...] | None = None
+    placing: Placing = "loads"
+
+    @property
+    def nodes(self) -> dict[int, list[int]]:
+        """The workers of each machine; each worker by itself where many are on one machine."""
+        found: dict[int, list[int]] = {}
+        for number, machine in zip(self.numbers, self.machines, strict=False):
+            found.setdefault(machine, []).append(number)
+        if len(found) < 2 and len(self.numbers) >= MANY_WORKERS:
+            return {number: [number] for number in self.numbers}
+        return found
 
     @property
     def slots(self) -> int:

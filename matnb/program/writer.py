@@ -11,10 +11,11 @@ from matnb.blocks.layout import Layout
 from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Data, Expr, Literal
 from matnb.program.fusing import FusedStep, fused
+from matnb.program.loads import Loads
 from matnb.program.matching import Product
 from matnb.program.memory import estimate_bytes, peaks
 from matnb.program.operators import Cut, Flip, Join, Multiply, Operator
-from matnb.program.plan import Plan, Shipment, Slot, Stage, Step, Stored, Task
+from matnb.program.plan import Plan, Shipment, Slot, Stage, Step, Stored, Task, Workers
 from matnb.program.regions import region_size
 
 
@@ -196,12 +197,10 @@ class PlanWriter:
         Estimated entries of every expression.
     products
         How products are made.
-    num_threads
-        Tasks that a worker runs at a time.
+    workers
+        What the plan is laid out over.
     slots
         Of the plan, or of the program of which it is a part.
-    numbers
-        The workers.
     steady
         Arrays that stay the same in a loop: what only lays them out anew runs once, before it.
 
@@ -216,16 +215,14 @@ class PlanWriter:
         stored: Mapping[Expr, Stored],
         entries: Mapping[Expr, int],
         products: Mapping[Expr, Product],
-        num_threads: int,
+        workers: Workers,
         slots: Slots,
-        numbers: Sequence[int] = (),
         steady: Container[Expr] = (),
     ) -> None:
-        self.numbers = numbers
-        self.steady = steady
+        self.workers, self.steady = workers, steady
+        self._loads = Loads(workers)
         self.entries = entries
         self.products = products
-        self.num_threads = num_threads
         self.slots = slots
         self.registers: dict[Expr, Stored] = dict(stored)
         self.endings: dict[Expr, Ending] = {}
@@ -290,8 +287,13 @@ class PlanWriter:
     def _put(
         self, slot: Slot, task: TaskWriter, owner: int, kind: str, num_bytes: int, node: Expr | None
     ) -> None:
-        self._tasks.append(task.task(slot, owner, kind, None if node is None else self._number(node)))
+        made = task.task(slot, owner, kind, None if node is None else self._number(node))
+        self._tasks.append(made)
         self._sizes[slot] = num_bytes
+        if self._loads.is_needed:
+            owners, sizes = self.slots.owners, self._sizes
+            read = ((one, owners.get(one, owner), sizes.get(one, 0)) for one in made.inputs)
+            self._loads.note(slot, owner, num_bytes, read)
 
     def _number(self, node: Expr) -> int:
         if node not in self._arrays:
@@ -482,6 +484,45 @@ class PlanWriter:
         owner, num_bytes = self.owner_of(source), self.bytes_of(node, common)
         return self.add(writer, owner, "cut", num_bytes, node, ("cut", source, common))
 
+    def best_worker(self, node: Expr, num_bytes: int, reads: Sequence[tuple[Expr, Region]]) -> int:
+        """Return which of the workers that have something of what a task reads is to run it.
+
+        Parameters
+        ----------
+        node
+            The expression of whose array the task makes something of so many bytes.
+        reads
+            Regions of arrays.
+        """
+        pieces = [self._pieces(one, region) for one, region in reads]
+        by_size = sorted(pieces, key=lambda some: -sum(size for _, _, size in some))  # stable: the first wins
+        moves = [piece for some in by_size for piece in some]
+        options = list(dict.fromkeys(where for _, where, _ in moves)) or [self.workers.numbers[0]]
+        return self._loads.best(self._number(node), num_bytes, options, moves)
+
+    def best_of(self, node: Expr, num_bytes: int, slots: Sequence[Slot]) -> int:
+        """Return which of the workers that have some values is to run a task that reads them."""
+        moves = [(slot, self.owner_of(slot), self._sizes.get(slot, 0)) for slot in slots]
+        options = list(dict.fromkeys(where for _, where, _ in moves))
+        return self._loads.best(self._number(node), num_bytes, options, moves)
+
+    def _pieces(self, node: Expr, region: Region) -> list[tuple[Slot | None, int, int]]:
+        # What of each block is in a region: its slot where it is a value already, its worker, its bytes.
+        array = self.registers[node]
+        grid = array.layout.grid
+        found: list[tuple[Slot | None, int, int]] = []
+        if node in self.endings:
+            return found
+        for index in grid.overlapping(region):
+            number, bounds = grid.number(index), grid.region(index)
+            common, slot = intersect(bounds, region), array.keys[number]
+            if common == bounds:
+                size = self._sizes.get(slot, self.bytes_of(node, bounds))
+            else:
+                slot, size = self.found(("cut", slot, common)), self.bytes_of(node, common)
+            found.append((slot, array.layout.owners[number], size))
+        return found
+
     def note_reuse(self, node: Expr) -> None:
         """Note that an array which was on the workers already is read."""
         if node in self._stored:
@@ -505,10 +546,12 @@ class PlanWriter:
             tuple(self._shipments),
             outputs,
             self.reused,
-            peaks(tasks, self._sizes, owners, shipped, staying, self.num_threads),
+            peaks(tasks, self._sizes, owners, shipped, staying, self.workers.threads),
             sum(self._sizes.get(key, 0) for key, _ in moved),
             lasting=self._lasting,
             constants=self._constants,
+            choices={array: tuple(some) for array, some in self._loads.choices.items()},
+            num_unplaced=self._loads.num_unplaced,
         )
 
 

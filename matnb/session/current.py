@@ -85,6 +85,7 @@ def start(
     memo_dir: str | os.PathLike[str] | None = None,
     rebalance: object = None,
     security: bool | None = None,
+    node_grid: str | Sequence[int] | None = None,
 ) -> Session:
     """Start an embedded Dask cluster and use it; a session that is already running is stopped first.
 
@@ -129,6 +130,10 @@ def start(
         True, the default, makes worker processes communicate through sockets in a folder that only you can
         access. False makes them listen on ports, as Dask does: then any user of this machine can run code as
         you.
+    node_grid
+        How workers lie beside the axes of arrays that are cut along several: (4, 4) gives the blocks of each
+        quarter of the rows and columns to one of 16 workers, or of 16 machines where workers are on several.
+        "auto", the default, goes by the lengths of each array. Arrays that are cut alike lie alike.
 
     Raises
     ------
@@ -148,7 +153,7 @@ def start(
         {
             "workers": workers, "threads": threads, "processes": processes, "memory_limit": memory_limit,
             "memo": memo, "compute_limit": compute_limit, "engine": engine, "memo_dir": memo_dir,
-            "rebalance": rebalance, "security": security,
+            "rebalance": rebalance, "security": security, "node_grid": node_grid,
         }
     )  # fmt: skip
     rebalancing_from(config.rebalance)
@@ -170,6 +175,7 @@ def connect(
     security: Any = None,
     timeout_seconds: float = 10.0,
     rebalance: object = None,
+    node_grid: str | Sequence[int] | None = None,
 ) -> Session:
     """Connect to a running Dask cluster; the current session, if any, is stopped once it answers.
 
@@ -183,7 +189,7 @@ def connect(
         A ``distributed.Security`` for TLS.
     timeout_seconds
         How long to wait for the scheduler and the first worker.
-    rebalance
+    rebalance, node_grid
         As in :func:`matnb.start`.
 
     Raises
@@ -195,7 +201,7 @@ def connect(
     VersionMismatchError
         If client, scheduler and workers run incompatible versions.
     """
-    config = config_with({"rebalance": rebalance})
+    config = config_with({"rebalance": rebalance, "node_grid": node_grid})
     rebalancing_from(config.rebalance)
     with _process.lock:
         _check_process()

@@ -197,8 +197,10 @@ class Planner:
         limits = [one.memory_limit_bytes for one in chosen]
         memory = sum(limits) if all(limits) else 0
         hosts = list(dict.fromkeys(one.host for one in self._cluster.workers))
-        machines = tuple(hosts.index(one.host) for one in chosen)
-        return Workers(numbers, max(1, min((one.threads for one in chosen), default=1)), memory, machines)
+        placed = sorted((hosts.index(self._cluster.workers[number].host), number) for number in numbers)
+        machines, numbers = tuple(one for one, _ in placed), tuple(number for _, number in placed)
+        threads = max(1, min((one.threads for one in chosen), default=1))
+        return Workers(numbers, threads, memory, machines, self._config.node_grid)
 
     def have_come(self, workers: Collection[int]) -> bool:
         """Return whether workers are there that are none of these, without asking the cluster."""

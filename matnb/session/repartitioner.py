@@ -263,7 +263,7 @@ class Repartitioner:
         # What writes tasks that read stored arrays, and what is in the slots of their blocks.
         slots = Slots()
         stored = {node: slots.of(entry.stored) for node, entry in entries.items()}
-        writer = PlanWriter(stored, {}, {}, self._planner.workers().threads, slots)
+        writer = PlanWriter(stored, {}, {}, self._planner.workers(), slots)
         given: dict[Slot, Kept] = {}
         for node, entry in entries.items():
             writer.note_reuse(node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,12 +16,13 @@ from matnb.config import (
     is_trace_path,
     memo_fields,
     parse_bytes,
+    parse_grid,
 )
 from matnb.errors import OptionError, suggestion
 
 OPTIONS = (
     "workers", "threads", "processes", "security", "memory_limit", "memo", "memo_dir", "compute_limit",
-    "engine", "rebalance",
+    "engine", "rebalance", "node_grid",
 )  # fmt: skip
 _set: dict[str, object] = {}  # of this process, by option; kept until it is cleared
 
@@ -85,6 +86,10 @@ def _fields(option: str, value: object) -> dict[str, object]:
             return dict(memo_fields(value))
         case "memo_dir", str() | os.PathLike():
             return {option: os.fspath(value)}
+        case "node_grid", str():
+            return {option: parse_grid(value)}
+        case "node_grid", Sequence() if all(isinstance(one, int) for one in value):
+            return {option: tuple(value)}
         case "processes" | "security", bool():
             return {option: value}
         case "workers" | "threads" | "engine" | "rebalance", _:
@@ -98,6 +103,7 @@ _KINDS = {
     "memo": "'off', or bytes, as in '4GB'",
     "memo_dir": "the path of a folder",
     "processes": "True or False",
+    "node_grid": "'auto', or a number of machines for each axis, as in (4, 4)",
     "security": "True or False",
 }
 

@@ -89,7 +89,7 @@ def contracts() -> Iterator[None]:
         owners = writer.slots.owners
         before = owners.keys() - {task.key for task in writer._tasks}
         holders = {owners[slot] for slot in before}
-        check_plan(plan, {*writer.numbers, *holders} if writer.numbers else (), before)
+        check_plan(plan, {*writer.workers.numbers, *holders}, before)
         unknown = {stage.kind for stage in plan.stages} - KINDS
         assert not unknown, f"say in plan/reproducibility.py whether last bits of {unknown} follow the cuts"
         return plan

@@ -42,7 +42,7 @@ class Desk:
     """Explains and draws without a cluster: over two workers of two threads that are nowhere."""
 
     def __init__(self) -> None:
-        workers = [SimpleNamespace(threads=2, memory_limit_bytes=10**9) for _ in range(2)]
+        workers = [SimpleNamespace(host="here", threads=2, memory_limit_bytes=10**9) for _ in range(2)]
         cluster = SimpleNamespace(
             workers=workers, alive=lambda: (0, 1), refresh_if_changed=lambda waits=False: None
         )

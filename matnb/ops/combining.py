@@ -67,7 +67,8 @@ def write_sum(block: BlockTask, parts: Sequence[Slot], monoid: str, writer: Plan
         owners = set(map(writer.owner_of, some))
         if len(owners) > 1:
             some = (added(some[: middle(len(some))]), added(some[middle(len(some)) :]))
-        where = owners.pop() if len(owners) == 1 else writer.best_of(block.node, num_bytes, some)
+        ends = [writer.owner_of(one) for one in some]
+        where = block.owner if block.owner in ends else ends[0]
         part = TaskWriter()
         part.do(Accumulate(monoid, wide), *map(part.read, some))
         return writer.part_of(block, part, where, "accumulate", num_bytes)

@@ -106,24 +106,26 @@ def _(node: Contract, writer: PlanWriter, workers: Workers) -> None:
     run = Run(contract, (node.names, node.output, node.dtype))
     combinations = list(itertools.product(*(itertools.pairwise(cuts[name]) for name in inner)))
 
-    def ranges_of(region: Region, place: int) -> Ranges:
-        return dict(zip((*node.output, *inner), (*region, *combinations[place]), strict=True))
-
-    def home(ranges: Ranges) -> int:
-        return writer.home_of(node.inputs[0], _region(node.names[0], ranges))
+    def reads_of(region: Region, place: int) -> list[tuple[Expr, Region]]:
+        ranges = dict(zip((*node.output, *inner), (*region, *combinations[place]), strict=True))
+        return [(one, _region(own, ranges)) for one, own in zip(node.inputs, node.names, strict=True)]
 
     if len(combinations) > 1 and len(workers.numbers) >= MANY_WORKERS:
         layout = laid_out(grid, workers)
     else:
-        layout = Layout(grid, tuple(home(ranges_of(region, 0)) for region in grid.regions()))
+        firsts = (reads_of(region, 0)[0] for region in grid.regions())
+        layout = Layout(grid, tuple(writer.home_of(one, region) for one, region in firsts))
+    wanted = [
+        (block, reads_of(region, place))
+        for block, region in enumerate(grid.regions())
+        for place in range(len(combinations))
+    ]
+    homes = iter(writer.place(node, layout, wanted) if len(combinations) > 1 else [])
     for block in writer.each_block(node, layout, "product", spelled(node.names, node.output)):
         parts = []
         for place in range(len(combinations)):
-            ranges = ranges_of(block.region, place)
-            reads = [(one, _region(own, ranges)) for one, own in zip(node.inputs, node.names, strict=True)]
-            owner, task = block.owner, block if len(combinations) == 1 else TaskWriter()
-            if task is not block:
-                owner = writer.best_worker(node, block.num_bytes, reads)
+            reads, owner = reads_of(block.region, place), next(homes, block.owner)
+            task = block if len(combinations) == 1 else TaskWriter()
             values = [writer.read(task, one, region, owner) for one, region in reads]
             task.do(run, *values, num_bytes=block.num_bytes)
             # Axes are put side by side, which copies.

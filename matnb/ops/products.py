@@ -265,20 +265,30 @@ def lower_product(node: Expr, product: Product, writer: PlanWriter, workers: Wor
         return
     cuts = product_cuts(node, product, writer, workers)
     layout = product_layout(product, cuts, writer)
-    add = semiring_named(product.semiring).add.name
+    add, inners = semiring_named(product.semiring).add.name, list(itertools.pairwise(cuts.inner))
+    homes = iter([] if cuts.is_local else _placed_parts(node, product, layout, inners, writer))
     for block in writer.each_block(node, layout, "product", detail_of(product, writer)):
         parts = []
-        for inner in itertools.pairwise(cuts.inner):
-            where, task = block.owner, block if cuts.is_local else TaskWriter()
-            if task is not block:
-                regions = _operand_regions(product, block.region, inner)
-                reads = list(zip(product.operands, regions, strict=True))
-                where = writer.best_worker(node, block.num_bytes, reads)
+        for inner in inners:
+            task = block if cuts.is_local else TaskWriter()
+            where = next(homes, block.owner)
             write_product(task, node, product, block.region, inner, where, writer, layout.owners.count(where))
             if task is not block:
                 parts.append(writer.part_of(block, task, where, "product", block.num_bytes))
         if parts:
             write_sum(block, parts, add, writer)
+
+
+def _placed_parts(
+    node: Expr, product: Product, layout: Layout, inners: Sequence[tuple[int, int]], writer: PlanWriter
+) -> list[int]:
+    # The workers of the parts of all blocks, in order.
+    parts = [
+        (block, list(zip(product.operands, _operand_regions(product, region, inner), strict=True)))
+        for block, region in enumerate(layout.grid.regions())
+        for inner in inners
+    ]
+    return writer.place(node, layout, parts)
 
 
 def write_product(

@@ -1,131 +1,180 @@
-"""Which worker runs a task, by the bytes that workers and machines would hold, receive and send.
+"""Which workers run the tasks of an array, by the bytes that workers and machines would hold and exchange.
 
-This is the simulated load of NumS (LSHS: section 5, algorithm 1): of the workers that have something of what
-a task reads, the one with which the largest loads grow least. Tasks are taken in the order in which a plan
-lists them, so the same expressions on the same workers give the same plan.
+The load is that of NumS (section 5.1): the largest number of bytes that a machine holds, receives, and sends,
+added up. Its search (LSHS, algorithm 1) gives each task the worker with which the load grows least. Beside it
+two plain ways are looked at, each task where its largest operand is, or where its result is to be, and what
+has the least load is taken: a greedy search alone may end above them. All follows from sizes and layouts, and
+tasks are taken in a plan's order, so the same expressions on the same workers give the same plan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
 
-from matnb.program.plan import Choice, Slot, Workers
+from matnb.program.plan import Placing, Workers
 
-# What a byte between workers of one machine counts beside one between machines.
+# A byte between workers of one machine counts as so much of one between machines.
 NEAR = 0.25
-MOST_CHOICES = 10_000  # in a plan; what follows stays where its largest operand is
-Moves: TypeAlias = Sequence[tuple[Slot | None, int, int]]  # what is read: its slot, where it is, its bytes
-HELD, RECEIVED, SENT = range(3)
+MOST_PARTS = 10_000  # of one array; more stay where their largest operand is
+WAYS: tuple[Placing, ...] = ("owners", "home", "loads")
+_HELD, _RECEIVED, _SENT = range(3)
 
 
-class Loads:
-    """What workers and machines hold, receive and send as a plan is written.
+class Piece(NamedTuple):
+    """Something that a task reads: what it is, the worker that has it, and its bytes."""
 
-    Attributes
-    ----------
-    choices
-        By the number of the array.
-    num_unplaced
-        Of the tasks that stayed where their largest operand is since there were too many.
-    """
+    name: Hashable
+    worker: int
+    num_bytes: int
+
+
+class Part(NamedTuple):
+    """A task that makes a part of a block: which block, the worker and bytes of that, and what it reads."""
+
+    block: int
+    home: int
+    num_bytes: int
+    pieces: tuple[Piece, ...]
+
+    @property
+    def workers(self) -> list[int]:
+        """Those that have something of what it reads, that of the largest piece first, and its home."""
+        by_size = sorted(self.pieces, key=lambda one: -one.num_bytes)
+        return list(dict.fromkeys([*(one.worker for one in by_size), self.home]))
+
+
+class SimulatedLoads:
+    """What workers and machines hold, receive and send as tasks are placed."""
 
     def __init__(self, workers: Workers) -> None:
         machines = workers.machines or (0,) * len(workers.numbers)
         self._machines = dict(zip(workers.numbers, machines, strict=True))
-        self._way = workers.placing
-        self._of_workers: tuple[dict[int, int], ...] = ({}, {}, {})
-        self._of_machines: tuple[dict[int, int], ...] = ({}, {}, {})
-        self._most_of_workers, self._most_of_machines = [0, 0, 0], [0, 0, 0]
-        self._copies: set[tuple[Slot, int]] = set()
-        self.choices: dict[int, list[Choice]] = {}
-        self.num_choices = self.num_unplaced = 0
+        self._near, self._far = _Most(), _Most()
+        self._copies: set[tuple[Hashable, int]] = set()  # of what is where
+        self._machines_copies: set[tuple[Hashable, int]] = set()
 
     @property
-    def is_needed(self) -> bool:
-        """Whether there is more than one worker."""
-        return len(self._machines) > 1
+    def total(self) -> float:
+        """The load: bytes."""
+        return self._far.total + NEAR * self._near.total
 
-    def note(self, slot: Slot, owner: int, num_bytes: int, inputs: Iterable[tuple[Slot, int, int]]) -> None:
-        """Note a task: the slot, worker and bytes of its value; of its inputs, slot, worker and bytes."""
-        held = num_bytes
-        for source, where, size in inputs:
-            if where == owner or (source, owner) in self._copies:
-                continue
-            self._copies.add((source, owner))
-            held += size
-            self._add(SENT, where, size, self._between(where, owner))
-            self._add(RECEIVED, owner, size, self._between(where, owner))
-        self._add(HELD, owner, held, True)
+    def copy(self) -> SimulatedLoads:
+        """Return the same loads, to go on from."""
+        found = SimulatedLoads.__new__(SimulatedLoads)
+        found._machines = self._machines
+        found._copies, found._machines_copies = set(self._copies), set(self._machines_copies)
+        found._near, found._far = self._near.copy(), self._far.copy()
+        return found
 
-    def _between(self, one: int, other: int) -> bool:
-        machines = self._machines
-        return machines.get(one, -1 - one) != machines.get(other, -1 - other)
+    def note(self, owner: int, num_bytes: int, pieces: Iterable[Piece]) -> None:
+        """Note a task: its worker, the bytes of its value, and what it reads."""
+        trips = self._trips(owner, pieces)
+        far = self._far_trips(trips)
+        held, machine = num_bytes + sum(one.num_bytes for one, _ in trips), self._machine_of(owner)
+        self._copies.update((one.name, owner) for one, _ in trips)
+        self._machines_copies.update((one.name, machine) for one, _ in trips)
+        self._near.grow(owner, held, [(one.worker, to, one.num_bytes) for one, to in trips])
+        self._far.grow(machine, held, far)
 
-    def _add(self, kind: int, worker: int, num_bytes: int, leaves: bool) -> None:
-        of_worker = self._of_workers[kind]
-        of_worker[worker] = found = of_worker.get(worker, 0) + num_bytes
-        self._most_of_workers[kind] = max(self._most_of_workers[kind], found)
-        if leaves:
-            of_machine, machine = self._of_machines[kind], self._machines.get(worker, -1 - worker)
-            of_machine[machine] = found = of_machine.get(machine, 0) + num_bytes
-            self._most_of_machines[kind] = max(self._most_of_machines[kind], found)
+    def load_with(self, part: Part, worker: int) -> tuple[float, int]:
+        """Return the load with a part made on a worker and read at home, and the bytes that travel for it."""
+        moved = self._trips(worker, part.pieces)
+        held = part.num_bytes + sum(one.num_bytes for one, _ in moved)
+        moved += self._way_home(part, worker)
+        near, far = [(one.worker, to, one.num_bytes) for one, to in moved], self._far_trips(moved)
+        near_load = self._near.total_with(worker, held, near)
+        load = self._far.total_with(self._machine_of(worker), held, far) + NEAR * near_load
+        return load, sum(size for _, _, size in far) + sum(size for _, _, size in near)
 
-    def best(self, array: int, num_bytes: int, workers: Sequence[int], moves: Moves) -> int:
-        """Return the worker of a task.
+    def add(self, part: Part, worker: int) -> None:
+        """Note a part made on a worker, whose sum with others from there goes home once."""
+        self.note(worker, part.num_bytes, part.pieces)
+        self.note(part.home, 0, [piece for piece, _ in self._way_home(part, worker)])
 
-        Parameters
-        ----------
-        array
-            The number of the array for which it is.
-        num_bytes
-            Of its value.
-        workers
-            Those that may run it; the first is that of its largest operand.
-        moves
-            What it reads.
-        """
-        if len(workers) == 1 or self._way == "owners":
-            return workers[0]
-        self.num_choices += 1
-        if self._way == "turns":
-            numbers = list(self._machines)
-            return numbers[self.num_choices % len(numbers)]
-        if self.num_choices > MOST_CHOICES:
-            self.num_unplaced += 1
-            return workers[0]
-        options = [(worker, *self._load(worker, num_bytes, moves)) for worker in workers]
-        taken = min(options, key=lambda one: one[1:])[0]
-        shown = tuple((worker, load) for worker, load, _ in options)
-        self.choices.setdefault(array, []).append(Choice(shown, taken))
-        return taken
+    def _machine_of(self, worker: int) -> int:
+        return self._machines.get(worker, -1 - worker)  # one that is not known is a machine of its own
 
-    def _load(self, worker: int, num_bytes: int, moves: Moves) -> tuple[float, int]:
-        # The load with a task on a worker, and the bytes that travel for it.
-        workers, machines, here = self._of_workers, self._of_machines, self._machines[worker]
-        coming = leaving = 0
-        most_sent, most_sent_far = self._most_of_workers[SENT], self._most_of_machines[SENT]
-        sent: dict[int, int] = {}
-        sent_far: dict[int, int] = {}
-        for slot, where, size in moves:
-            if where == worker or (slot, worker) in self._copies:
-                continue
-            coming += size
-            sent[where] = sent.get(where, workers[SENT].get(where, 0)) + size
-            most_sent = max(most_sent, sent[where])
-            machine = self._machines.get(where, -1 - where)
-            if machine != here:
-                leaving += size
-                sent_far[machine] = sent_far.get(machine, machines[SENT].get(machine, 0)) + size
-                most_sent_far = max(most_sent_far, sent_far[machine])
-        near = (
-            max(self._most_of_workers[HELD], workers[HELD].get(worker, 0) + num_bytes + coming)
-            + max(self._most_of_workers[RECEIVED], workers[RECEIVED].get(worker, 0) + coming)
-            + most_sent
-        )
-        far = (
-            max(self._most_of_machines[HELD], machines[HELD].get(here, 0) + num_bytes + coming)
-            + max(self._most_of_machines[RECEIVED], machines[RECEIVED].get(here, 0) + leaving)
-            + most_sent_far
-        )
-        return far + NEAR * near, leaving + coming
+    def _trips(self, owner: int, pieces: Iterable[Piece]) -> list[tuple[Piece, int]]:
+        return [
+            (one, owner) for one in pieces if one.worker != owner and (one.name, owner) not in self._copies
+        ]
+
+    def _way_home(self, part: Part, worker: int) -> list[tuple[Piece, int]]:
+        # The sum of a worker's parts of a block goes once.
+        sum_of_worker = Piece(("sum", part.block, worker), worker, part.num_bytes)
+        return self._trips(part.home, [sum_of_worker])
+
+    def _far_trips(self, trips: Iterable[tuple[Piece, int]]) -> list[tuple[int, int, int]]:
+        # What goes from machine to machine, once for all workers of one.
+        found = []
+        for one, to in trips:
+            there, here = self._machine_of(one.worker), self._machine_of(to)
+            if there != here and (one.name, here) not in self._machines_copies:
+                found.append((there, here, one.num_bytes))
+        return found
+
+
+class _Most:
+    # Bytes held, received and sent by place, and the most of each.
+    def __init__(self) -> None:
+        self._loads: tuple[dict[int, int], ...] = ({}, {}, {})
+        self._most = [0, 0, 0]
+
+    @property
+    def total(self) -> int:
+        return sum(self._most)
+
+    def copy(self) -> _Most:
+        found = _Most()
+        found._loads, found._most = tuple(map(dict, self._loads)), list(self._most)
+        return found
+
+    def grow(self, place: int, held: int, trips: Iterable[tuple[int, int, int]]) -> None:
+        self._add(_HELD, place, held)
+        for one, other, size in trips:
+            self._add(_SENT, one, size)
+            self._add(_RECEIVED, other, size)
+
+    def _add(self, kind: int, place: int, num_bytes: int) -> None:
+        loads = self._loads[kind]
+        loads[place] = found = loads.get(place, 0) + num_bytes
+        if found > self._most[kind]:
+            self._most[kind] = found
+
+    def total_with(self, place: int, held: int, trips: Iterable[tuple[int, int, int]]) -> int:
+        most = list(self._most)
+        most[_HELD] = max(most[_HELD], self._loads[_HELD].get(place, 0) + held)
+        grown: dict[tuple[int, int], int] = {}
+        for one, other, size in trips:
+            for kind, where in ((_SENT, one), (_RECEIVED, other)):
+                found = grown.get((kind, where), self._loads[kind].get(where, 0)) + size
+                grown[kind, where] = found
+                if found > most[kind]:
+                    most[kind] = found
+        return sum(most)
+
+
+def placed(
+    loads: SimulatedLoads, parts: Sequence[Part], workers: Workers
+) -> tuple[list[int], tuple[tuple[Placing, float], ...]]:
+    """Return the worker of each part, and the load to which each way that was looked at leads."""
+    if workers.placing == "turns":
+        numbers = workers.numbers
+        return [numbers[place % len(numbers)] for place in range(len(parts))], ()
+    ways = WAYS if workers.placing == "loads" and len(parts) <= MOST_PARTS else ("owners",)
+    options = [part.workers for part in parts]
+    if all(len(some) == 1 for some in options):
+        return [some[0] for some in options], ()
+    found: list[tuple[float, list[int]]] = []
+    for way in ways:
+        simulated, chosen = loads.copy(), []
+        for part, some in zip(parts, options, strict=True):
+            worker = some[0] if way == "owners" else part.home
+            if way == "loads":
+                worker = min(some, key=lambda one, part=part: simulated.load_with(part, one))  # type: ignore[misc]
+            simulated.add(part, worker)
+            chosen.append(worker)
+        found.append((simulated.total, chosen))
+    _, best = min(found, key=lambda one: one[0])
+    return best, tuple((way, load) for way, (load, _) in zip(ways, found, strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import pairwise
 from math import exp, log, prod
@@ -99,8 +99,8 @@ SHARPNESS = 8.0  # of the softmax: axes of equal length share alike; one half as
 
 
 @lru_cache(maxsize=256)
-def factored(count: int, lengths: tuple[int, ...], exactly: bool = False) -> tuple[int, ...]:
-    """Return whole numbers, one an axis, that multiply to ``count``, or somewhat more unless ``exactly``.
+def factored(count: int, lengths: tuple[int, ...], most: tuple[int, ...] = ()) -> tuple[int, ...]:
+    """Return whole numbers, one an axis, that multiply to ``count``, or without ``most`` to somewhat more.
 
     They are near ``count`` to the power of the softmax of the lengths (NumS, section 4), which are measured
     by the longest: of lengths as they are the softmax would be 1 for the longest and 0 for every other.
@@ -109,6 +109,8 @@ def factored(count: int, lengths: tuple[int, ...], exactly: bool = False) -> tup
     ----------
     lengths
         Of the axes; none is cut into more parts than it has elements.
+    most
+        The largest numbers instead. Where none of them multiply to ``count`` it is as much as can be.
     """
     longest = max(lengths)
     shares = [exp(SHARPNESS * (length / longest - 1)) for length in lengths]
@@ -118,11 +120,11 @@ def factored(count: int, lengths: tuple[int, ...], exactly: bool = False) -> tup
         away = sum((log(one) - wish) ** 2 for one, wish in zip(counts, wanted, strict=True))
         return away + log(prod(counts) / count), tuple(-one for one in counts)
 
-    totals = [count] if exactly else range(count, count + count // 4 + 1)
-    found = [counts for total in totals for counts in _products(total, lengths)]
-    if found:
-        return min(found, key=misfit)
-    return tuple(min(count, lengths[0]) if axis == 0 else 1 for axis in range(len(lengths)))
+    if most:
+        totals: Iterable[int] = (one for one in range(count, 0, -1) if count % one == 0)
+        return next(min(found, key=misfit) for one in totals if (found := list(_products(one, most))))
+    found = [counts for one in range(count, count + count // 4 + 1) for counts in _products(one, lengths)]
+    return min(found, key=misfit) if found else lengths
 
 
 def _products(count: int, lengths: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -138,9 +140,9 @@ def _products(count: int, lengths: tuple[int, ...]) -> Iterator[tuple[int, ...]]
 def laid_out(grid: Grid, workers: Workers) -> Layout:
     """Return blocks with their owners: machines share the axes as a grid, a machine's workers its blocks.
 
-    On one machine its workers share the axes, where there are many. Arrays that are cut alike lie alike (NumS,
-    section 4). Neighbors lie together, where NumS deals blocks out in turn: so partial sums of neighbors are
-    added on one machine, and other cuts of the same axis lie nearly alike.
+    On one machine its workers share the axes, where there are many. Arrays that are cut alike lie alike (see
+    NumS, section 4). Neighbors lie together, where NumS deals blocks out in turn: so partial sums of
+    neighbors are added on one machine, and other cuts of the same axis lie nearly alike.
     """
     there = workers.nodes
     if len(there) < 2 or sum(count > 1 for count in grid.counts) < 2:
@@ -162,23 +164,10 @@ def laid_out(grid: Grid, workers: Workers) -> Layout:
 
 def machine_grid(grid: Grid, count: int, given: tuple[int, ...] | None) -> tuple[int, ...]:
     """Return how many of ``count`` machines lie along each axis: as ``given`` where the cuts allow it."""
-    if given is not None and len(given) == grid.ndim and _fits(given, grid.counts) and prod(given) == count:
+    if given is not None and len(given) == grid.ndim and prod(given) == count:
+        fits = all(share <= most for share, most in zip(given, grid.counts, strict=True))
+    else:
+        fits = False
+    if given is not None and fits:
         return given
-    most = tuple(map(int, grid.counts))
-    longest = max(grid.shape)
-    relative = tuple(max(one, one * length // longest) for one, length in zip(most, grid.shape, strict=True))
-    shares = factored(count, relative, exactly=True)
-    return shares if _fits(shares, most) else _filled(count, most)
-
-
-def _fits(shares: Sequence[int], counts: Sequence[int]) -> bool:
-    return all(share <= one for share, one in zip(shares, counts, strict=True))
-
-
-def _filled(count: int, most: Sequence[int]) -> tuple[int, ...]:
-    # As many machines as the blocks along each axis can use, the most cut one first.
-    shares, left = [1] * len(most), count
-    for axis in sorted(range(len(most)), key=lambda one: -most[one]):
-        shares[axis] = max(one for one in range(1, left + 1) if left % one == 0 and one <= most[axis])
-        left //= shares[axis]
-    return tuple(shares)
+    return factored(count, grid.shape, grid.counts)

@@ -13,7 +13,7 @@ from matnb.expr.nodes import Data, Expr, Literal
 from matnb.program.operators import Operator
 
 MANY_WORKERS = 4  # fewer share rows: of squares as many bytes travel, and sums of rows end where they begin
-Placing: TypeAlias = typing.Literal["loads", "owners", "turns"]
+Placing: TypeAlias = typing.Literal["loads", "owners", "home", "turns"]
 Slot: TypeAlias = int  # the number of a value in a plan or a program
 
 
@@ -126,20 +126,25 @@ class Shipment:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Where one task of an array may run.
+class Placed:
+    """How the workers were chosen that make the parts of an array, whose tasks read from several.
 
     Attributes
     ----------
-    options
-        The workers, that of the largest operand first, and for each the load that it would lead to: bytes, as
-        the largest that a machine holds, receives and sends together, and a share of the same of a worker.
-    taken
-        The worker it was given.
+    num_parts
+        How many tasks were placed.
+    ways
+        What was looked at, and the load to which each leads: bytes, as in ``program.loads``. Empty where each
+        part reads from one worker alone.
     """
 
-    options: tuple[tuple[int, float], ...]
-    taken: int
+    num_parts: int
+    ways: tuple[tuple[Placing, float], ...]
+
+    @property
+    def taken(self) -> Placing | None:
+        """The way with the least load, the first of several."""
+        return min(self.ways, key=lambda one: one[1])[0] if self.ways else None
 
 
 @dataclass(frozen=True)
@@ -170,10 +175,8 @@ class Plan:
         The slots of numbers that are sent with the tasks: other runs of the same plan may have others.
     work
         Of each stage.
-    choices
-        Of the tasks that read from several workers, by the numbers of their arrays.
-    num_unplaced
-        Of such tasks that stayed with their largest operands, since there were too many.
+    placed
+        By the numbers of arrays, how workers were chosen for their parts.
     found
         What an engine found out about the tasks; plans for other expressions with these tasks share it.
     """
@@ -189,8 +192,7 @@ class Plan:
     lasting: Mapping[Slot, int] = field(default_factory=dict)
     constants: Mapping[Slot, Literal] = field(default_factory=dict)
     work: tuple[PlanWork, ...] = ()
-    choices: Mapping[int, tuple[Choice, ...]] = field(default_factory=dict)
-    num_unplaced: int = 0
+    placed: Mapping[int, Placed] = field(default_factory=dict)
     found: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -211,8 +213,8 @@ class Workers:
     node_grid
         How many machines lie along each axis of an array, where that was asked for.
     placing
-        Where a task runs that reads from several workers: by the "loads" that would follow, on the "owners"
-        of its largest operand, or on all workers in "turns", to compare with.
+        Where a task runs that reads from several workers: by the "loads" that would follow; or to compare
+        with, on the "owners" of its largest operand, or on all workers in "turns".
     """
 
     numbers: tuple[int, ...]

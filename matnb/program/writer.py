@@ -11,12 +11,14 @@ from matnb.blocks.layout import Layout
 from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Data, Expr, Literal
 from matnb.program.fusing import FusedStep, fused
-from matnb.program.loads import Loads
+from matnb.program.loads import Part, Piece, SimulatedLoads, placed
 from matnb.program.matching import Product
 from matnb.program.memory import estimate_bytes, peaks
 from matnb.program.operators import Cut, Flip, Join, Multiply, Operator
-from matnb.program.plan import Plan, Shipment, Slot, Stage, Step, Stored, Task, Workers
+from matnb.program.plan import Placed, Plan, Shipment, Slot, Stage, Step, Stored, Task, Workers
 from matnb.program.regions import region_size
+
+_RELAYED_BYTES = 64 * 1024  # below, a task more takes longer than what it spares
 
 
 class TaskWriter:
@@ -203,6 +205,8 @@ class PlanWriter:
         Of the plan, or of the program of which it is a part.
     steady
         Arrays that stay the same in a loop: what only lays them out anew runs once, before it.
+    relays
+        Whether what several workers of a machine read of another one comes to one of them, for all.
 
     Attributes
     ----------
@@ -218,9 +222,13 @@ class PlanWriter:
         workers: Workers,
         slots: Slots,
         steady: Container[Expr] = (),
+        relays: bool = False,
     ) -> None:
         self.workers, self.steady = workers, steady
-        self._loads = Loads(workers)
+        several = relays and len(set(workers.machines)) > 1
+        self._machines = dict(zip(workers.numbers, workers.machines, strict=True)) if several else {}
+        self._loads = SimulatedLoads(workers)
+        self._placed: dict[int, Placed] = {}
         self.entries = entries
         self.products = products
         self.slots = slots
@@ -290,10 +298,10 @@ class PlanWriter:
         made = task.task(slot, owner, kind, None if node is None else self._number(node))
         self._tasks.append(made)
         self._sizes[slot] = num_bytes
-        if self._loads.is_needed:
+        if len(self.workers.numbers) > 1:
             owners, sizes = self.slots.owners, self._sizes
-            read = ((one, owners.get(one, owner), sizes.get(one, 0)) for one in made.inputs)
-            self._loads.note(slot, owner, num_bytes, read)
+            read = [Piece(one, owners.get(one, owner), sizes.get(one, 0)) for one in made.inputs]
+            self._loads.note(owner, num_bytes, read)
 
     def _number(self, node: Expr) -> int:
         if node not in self._arrays:
@@ -416,18 +424,26 @@ class PlanWriter:
         self.note_reuse(node)
         grid = array.layout.grid
         if grid.num_blocks == 1 and grid.region((0,) * grid.ndim) == region:
-            only: Slot = array.keys[0]
-            return only
+            return self._near(array.keys[0], node, region, owner)
         found = list(grid.overlapping(region))
         if len(found) == 1 and grid.region(found[0]) == region:
-            whole: Slot = array.keys[grid.number(found[0])]
-            return whole
-        name = ("gathered", array.keys, region, owner)
+            return self._near(array.keys[grid.number(found[0])], node, region, owner)
+        here = self._machines.get(owner)
+        name = ("gathered", array.keys, region, ("worker", owner) if here is None else ("machine", here))
         if (there := self.found(name)) is not None:
             return there
         writer = TaskWriter()
         self._put_together(writer, node, region, owner, found)
         return self.add(writer, owner, "gather", self.bytes_of(node, region), node, name)
+
+    def _near(self, slot: Slot, node: Expr, region: Region, owner: int) -> Slot:
+        # The slot of a value on a worker's machine, where another of its workers may want it, too.
+        here, source = self._machines.get(owner), self.owner_of(slot)
+        if here is None or here == self._machines.get(source) or self.bytes_of(node, region) < _RELAYED_BYTES:
+            return slot
+        task = TaskWriter()
+        task.read(slot)
+        return self.add(task, owner, "move", self.bytes_of(node, region), node, ("relayed", slot, here))
 
     def flipped(self, node: Expr, region: Region, owner: int) -> Slot:
         """Return the slot of the transpose of a region of a dense matrix, made once for each worker."""
@@ -448,11 +464,13 @@ class PlanWriter:
             source, bounds = array.keys[number], array.layout.grid.region(index)
             common = intersect(bounds, region)
             if common != bounds and array.layout.owners[number] != owner:
-                parts.append(task.read(self._cut_there(node, source, common, bounds)))
+                parts.append(
+                    task.read(self._near(self._cut_there(node, source, common, bounds), node, common, owner))
+                )
             elif common != bounds:
                 parts.append(task.do(cut_of(common, bounds), task.read(source)))
             else:
-                parts.append(task.read(source))
+                parts.append(task.read(self._near(source, node, common, owner)))
             offsets.append(tuple(a - b for (a, _), (b, _) in zip(common, region, strict=True)))
         if len(parts) == 1 and not task.is_copy:
             return parts[0]
@@ -484,43 +502,49 @@ class PlanWriter:
         owner, num_bytes = self.owner_of(source), self.bytes_of(node, common)
         return self.add(writer, owner, "cut", num_bytes, node, ("cut", source, common))
 
-    def best_worker(self, node: Expr, num_bytes: int, reads: Sequence[tuple[Expr, Region]]) -> int:
-        """Return which of the workers that have something of what a task reads is to run it.
+    def place(
+        self, node: Expr, layout: Layout, parts: Sequence[tuple[int, Sequence[tuple[Expr, Region]]]]
+    ) -> list[int]:
+        """Return the workers of the tasks that make parts of an array's blocks: where the loads grow least.
 
         Parameters
         ----------
-        node
-            The expression of whose array the task makes something of so many bytes.
-        reads
-            Regions of arrays.
+        layout
+            Of the array.
+        parts
+            The number of the block of which each is a part, and the regions of arrays that it reads.
         """
-        pieces = [self._pieces(one, region) for one, region in reads]
-        by_size = sorted(pieces, key=lambda some: -sum(size for _, _, size in some))  # stable: the first wins
-        moves = [piece for some in by_size for piece in some]
-        options = list(dict.fromkeys(where for _, where, _ in moves)) or [self.workers.numbers[0]]
-        return self._loads.best(self._number(node), num_bytes, options, moves)
+        regions = list(layout.grid.regions())
+        wanted = [
+            Part(
+                block,
+                layout.owners[block],
+                self.bytes_of(node, regions[block]),
+                tuple(piece for one, region in reads for piece in self._pieces(one, region)),
+            )
+            for block, reads in parts
+        ]
+        workers, ways = placed(self._loads, wanted, self.workers)
+        self._placed[self._number(node)] = Placed(len(wanted), ways)
+        return workers
 
-    def best_of(self, node: Expr, num_bytes: int, slots: Sequence[Slot]) -> int:
-        """Return which of the workers that have some values is to run a task that reads them."""
-        moves = [(slot, self.owner_of(slot), self._sizes.get(slot, 0)) for slot in slots]
-        options = list(dict.fromkeys(where for _, where, _ in moves))
-        return self._loads.best(self._number(node), num_bytes, options, moves)
-
-    def _pieces(self, node: Expr, region: Region) -> list[tuple[Slot | None, int, int]]:
-        # What of each block is in a region: its slot where it is a value already, its worker, its bytes.
+    def _pieces(self, node: Expr, region: Region) -> list[Piece]:
+        # What of each block is in a region, by its slot where it is a value already.
         array = self.registers[node]
         grid = array.layout.grid
-        found: list[tuple[Slot | None, int, int]] = []
+        found: list[Piece] = []
         if node in self.endings:
             return found
         for index in grid.overlapping(region):
             number, bounds = grid.number(index), grid.region(index)
             common, slot = intersect(bounds, region), array.keys[number]
+            name: Hashable = slot
             if common == bounds:
-                size = self._sizes.get(slot, self.bytes_of(node, bounds))
+                size = self._sizes.get(slot, 0) or self.bytes_of(node, bounds)
             else:
-                slot, size = self.found(("cut", slot, common)), self.bytes_of(node, common)
-            found.append((slot, array.layout.owners[number], size))
+                name, size = ("cut", slot, common), self.bytes_of(node, common)
+                name = self.found(name) or name
+            found.append(Piece(name, array.layout.owners[number], size))
         return found
 
     def note_reuse(self, node: Expr) -> None:
@@ -550,8 +574,7 @@ class PlanWriter:
             sum(self._sizes.get(key, 0) for key, _ in moved),
             lasting=self._lasting,
             constants=self._constants,
-            choices={array: tuple(some) for array, some in self._loads.choices.items()},
-            num_unplaced=self._loads.num_unplaced,
+            placed=self._placed,
         )
 
 

@@ -23,8 +23,9 @@ class Decision:
     Attributes
     ----------
     policy
-        Who decided: "auto", "presto", "replay", "asked" (by a user), "workers" (some came or went), "bits"
-        (cuts follow from counts again, for what may have other bits where they follow from times).
+        Who decided: "auto", "presto", "replay", "asked" (by a user), "aligned" (by ``mn.align``: other arrays
+        are cut so), "workers" (some came or went), "bits" (cuts follow from counts again, for what may have
+        other bits where they follow from times).
     acts
         Whether the arrays are to be repartitioned.
     reason
@@ -46,6 +47,10 @@ class Decision:
         What changing the layout should take, and how much goes to another worker or block.
     iteration
         After which iteration it was decided; 0 before the first.
+    axis
+        Along which ``before`` and ``after`` are. Of arrays that are cut along several axes it is the one
+        with the most parts of those that changed, and the owners are those of the blocks at the first places
+        of the other axes.
     """
 
     name: str
@@ -64,6 +69,7 @@ class Decision:
     moved_bytes: int
     iteration: int
     in_entries: bool = False
+    axis: Annotated[int, FieldPlace.NEWER] = 0
 
     @property
     def imbalance_before(self) -> float:

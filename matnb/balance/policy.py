@@ -375,7 +375,11 @@ def merge(cuts: Cuts, block: int) -> Cuts:
 # The decisions of a trace once more.
 
 _MOST_TOLD = 2
-_NOT_REPEATED = ("asked", "bits")  # by whom decisions were made that are made again without the trace
+_NOT_REPEATED = (
+    "aligned",
+    "asked",
+    "bits",
+)  # by whom decisions were made that are made again without the trace
 _MOST_NAMED = 6  # groups of the trace, to a user whose own is none of them
 _SO_ALREADY = "already cut as the trace says"
 
@@ -399,6 +403,8 @@ class Replay:
     def __init__(self, trace: Trace) -> None:
         self._waiting: dict[str, _Waiting] = {}
         for one in trace.passed:
+            if one.decision.axis or one.decision.policy == "aligned":
+                continue  # no policy decides about these arrays
             waiting = self._waiting.setdefault(one.decision.name, _Waiting(one.decision.name))
             waiting.lengths.add(one.decision.after.cuts[-1])
             if one.decision.acts and one.decision.policy not in _NOT_REPEATED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -75,6 +75,29 @@ class Layout:
     def with_rows(self, new: Cuts) -> Layout:
         """Return a layout with other cuts and owners of the rows, whose other axes are not cut."""
         return Layout(Grid((new.cuts, *self.grid.cuts[1:])), new.owners)
+
+    def cuts_only(self, axes: Collection[int]) -> bool:
+        """Return whether no axis but these is cut."""
+        return all(count == 1 or axis in axes for axis, count in enumerate(self.grid.counts))
+
+    def along(self, axes: Collection[int], shape: Sequence[int]) -> Layout:
+        """Return the layout of an array of another shape that lies as this, which cuts these axes only."""
+        cuts = (self.grid.cuts[axis] if axis in axes else (0, length) for axis, length in enumerate(shape))
+        return Layout(Grid(tuple(cuts)), self.owners)
+
+    def cuts_along(self, axis: int) -> Cuts:
+        """Return the cuts of an axis, with the owners of the blocks at the first places of the others."""
+        counts = self.grid.counts
+        first = (
+            tuple(part if one == axis else 0 for one in range(len(counts))) for part in range(counts[axis])
+        )
+        return Cuts(self.grid.cuts[axis], tuple(self.owners[self.grid.number(index)] for index in first))
+
+    def changed_axis(self, new: Layout) -> int:
+        """Return the axis that another layout cuts in most parts, of those that it cuts otherwise, if any."""
+        pairs = zip(self.grid.cuts, new.grid.cuts, strict=True)
+        changed = [axis for axis, (old, other) in enumerate(pairs) if old != other]
+        return max(changed or range(new.grid.ndim), key=lambda axis: new.grid.counts[axis])
 
     def diff(self, new: Layout) -> tuple[Move, ...]:
         """Return the moves that make ``new`` from this layout: every element once.

@@ -64,7 +64,7 @@ class ArrayFacts:
 
 @dataclass(frozen=True)
 class StripFacts:
-    """How rows are cut, and what they take.
+    """How rows, or another axis, are cut, and what the parts take.
 
     Parameters
     ----------
@@ -74,12 +74,15 @@ class StripFacts:
         Of each block; empty where only those of the workers are known.
     loads
         Of each worker, by number.
+    axis
+        The axis that is cut.
     """
 
     cuts: tuple[int, ...]
     owners: tuple[int, ...]
     block_loads: tuple[float, ...]
     loads: tuple[tuple[int, float], ...]
+    axis: int = 0
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from matnb.pictures.escaping import shortened
 from matnb.pictures.facts import DecisionFacts, HistoryFacts, StripFacts
 from matnb.pictures.imbalance import imbalance
-from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
+from matnb.pictures.quantities import axes_text, bytes_text, count_text, plural_text, seconds_text
 
 MOST_SHOWN = 20  # the newest; of the others only their number is given
 
@@ -135,6 +135,8 @@ def title(one: DecisionFacts) -> str:
     when = f"after iteration {count_text(one.iteration)}" if one.iteration else "before the first iteration"
     how = ", heavy rows shared" if one.acts and one.strategy == "uniform" else ""
     done = "repartitioned" if one.acts else "kept"
+    if one.after.axis:
+        done += f" along {axes_text((one.after.axis,))}"
     return f"{shortened(one.name, _LONGEST_NAME)} {done} {when} ({one.policy}{how})"
 
 

@@ -26,7 +26,7 @@ from matnb.pictures.history import (
     why,
 )
 from matnb.pictures.imbalance import imbalance
-from matnb.pictures.quantities import count_text, share_text
+from matnb.pictures.quantities import axes_text, count_text, share_text
 from matnb.pictures.svg_style import FONT, NAMESPACE, THEMES, color_of
 from matnb.pictures.views import STYLE, View, table_html, views_html
 
@@ -348,10 +348,10 @@ def _titles(strip: StripFacts, top: int, unit: str) -> Iterator[str]:
     for block, owner in enumerate(strip.owners):
         start, stop = strip.cuts[block], strip.cuts[block + 1]
         share = share_text((stop - start) / max(1, strip.cuts[-1]))
-        rows = f"rows {count_text(start)} to {count_text(stop)}, {share}"
+        part = f"{axes_text((strip.axis,))} {count_text(start)} to {count_text(stop)}, {share}"
         load = f"; {load_text(strip.block_loads[block], unit)}" if unit and strip.block_loads else ""
         box = f'x="{x[block]}" y="{top}" width="{max(1, x[block + 1] - x[block])}" height="{_TALL}"'
-        yield f"<rect {box}><title>{rows}; worker {owner}{load}</title></rect>"
+        yield f"<rect {box}><title>{part}; worker {owner}{load}</title></rect>"
     yield "</g>"
 
 

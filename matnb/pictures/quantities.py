@@ -21,6 +21,13 @@ def plural_text(number: int, noun: str) -> str:
     return f"{count_text(number)} {noun[:-1] + 'ies' if changes else noun + 's'}"
 
 
+def axes_text(axes: Sequence[int]) -> str:
+    """Return what axes are called, in the plural: ``rows``, ``columns``, ``rows and columns``."""
+    names = ("rows", "columns")
+    words = [names[axis] if axis < len(names) else f"places of axis {axis}" for axis in axes]
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
 def bytes_text(num_bytes: int) -> str:
     """Return a size to three digits in decimal units: ``830 kB``."""
     size, unit = float(num_bytes), 0

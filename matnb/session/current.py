@@ -24,8 +24,10 @@ from matnb.io.results import ResultFolder
 from matnb.lazy.array import DistArray, live_expressions
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import set_evaluator
+from matnb.lazy.indexing.keys import normalize_axes
 from matnb.pictures.facts import ArrayFacts
 from matnb.pictures.picture import Picture
+from matnb.pictures.quantities import axes_text
 from matnb.program.plan import Stored
 from matnb.session.array_facts import array_facts
 from matnb.session.memo import Memo, RememberedResults
@@ -378,7 +380,9 @@ def repartition(
 ) -> DistArray:
     """Split an array into other blocks; its values do not change.
 
-    A lazy array is computed first. Arrays aligned with it by :func:`matnb.align` are repartitioned too.
+    A lazy array is computed first. Arrays aligned with it by :func:`matnb.align` are repartitioned too. As
+    Presto's ``repartition(n, merge)`` (section 5.3 of its paper) it splits parts where ``n`` is larger than
+    before, merges neighbors where it is smaller, and copies only parts with other bounds or another worker.
 
     Parameters
     ----------
@@ -387,7 +391,8 @@ def repartition(
     n
         The number of parts of about equal work: along the rows, or one number per axis. Work is estimated
         from measured times for a sparse array where there are any, else from its stored entries, or elements.
-        By default there are as many parts as threads in all workers. Since measured times vary, the last bits
+        By default there are as many parts as threads in all workers, along the rows, or where only other axes
+        are aligned the longest of those. Since measured times vary, the last bits
         of results that depend on the split, such as BLAS products, can vary too; use ``cuts`` to avoid that.
     cuts
         Exact boundaries instead: row positions such as ``[0, 10, 25, 100]``, or per axis a list of positions,
@@ -401,7 +406,8 @@ def repartition(
     Raises
     ------
     OptionError
-        For anything other than a DistArray, for both ``n`` and ``cuts``, and where n < 1.
+        For anything other than a DistArray, for both ``n`` and ``cuts``, and where n < 1; for parts along an
+        axis that is to stay whole since others are aligned; and while the cuts have to stay.
     ShapeError
         When counts or cuts do not fit the shape.
     LoopBodyError
@@ -431,35 +437,77 @@ def repartition(
 
 
 @cancellable()
-def align(*arrays: DistArray) -> None:
-    """Keep arrays with the same number of rows aligned: split at the same rows, on the same workers.
+def align(*arrays: DistArray, axis: int | Sequence[int] = 0) -> None:
+    """Keep arrays aligned along an axis: cut at the same places, the parts on the same workers.
 
-    They are split as the one with the most work is, now and whenever that one is repartitioned. Stored arrays
-    are moved now, lazy ones are placed when they are computed. Arrays that are used together in a loop are
-    aligned for it anyway; this is for arrays used together again and again. Aligned arrays are split along
-    rows only.
+    Presto's ``invariant`` (section 3.3 of its paper). The arrays are cut as the one with the most bytes is (a
+    sparse one before dense ones); where that is cut along other axes, as the heaviest of the others that is
+    cut along these alone, else into a part a thread. Stored arrays are moved now, lazy ones once they are
+    computed. All stay aligned when one is repartitioned, by a user or a policy, when workers join, and when
+    blocks of a lost worker are made again. Moves are in :func:`matnb.history`.
+
+    - ``axis=0``: rows. Part i of one array is on the worker of part i of the others; no other axis is cut.
+    - ``axis=1``: columns, of arrays that may have different numbers of rows. Rows are not cut. Columns are
+      not balanced by measured times: a sparse array gets parts of about equal numbers of entries.
+    - ``axis=(0, 1)``: both, of arrays of one shape. Block (i, j) of one is on the worker of block (i, j) of
+      the others.
+
+    Calls add up: arrays that share a partner are all aligned, along those axes on which all have one length.
 
     Parameters
     ----------
     *arrays
-        At least two DistArrays with first axes of the same length.
+        At least two DistArrays of any dtypes, equally long on each axis that is named.
+    axis
+        One axis or several; negative ones count from the last, of arrays with as many axes.
 
     Raises
     ------
     OptionError
-        For fewer than two arrays, and for anything other than a DistArray.
+        For fewer than two arrays, anything other than a DistArray, and no axis; and where an array has other
+        partners already with which it cannot be aligned so, or has to keep its cuts.
+    AxisError
+        For an axis that one of the arrays does not have.
     ShapeError
-        When their first axes differ.
+        When their lengths on an axis differ, or an axis is named twice.
+    DTypeError
+        For an axis that is no integer.
     LoopBodyError
         For an array of the body of a loop or branch.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> R, M = mn.ones((4, 6)), mn.ones((2, 6))
+    >>> mn.align(R, M, axis=1)
+    >>> _ = mn.repartition(R, cuts=[None, [0, 1, 6]]), M.persist()
+    >>> M.layout.grid.cuts
+    ((0, 2), (0, 1, 6))
     """
     nodes = _expressions(arrays, "align")
     if len(nodes) < 2:
         raise OptionError("align: give at least two arrays")
-    if any(not node.ndim for node in nodes) or len({node.shape[0] for node in nodes}) > 1:
-        shapes = ", ".join(str(node.shape) for node in nodes)
-        raise ShapeError(f"align: arrays of shapes {shapes} do not have the same number of rows")
-    current_session().lay_out(nodes, lambda balancer: balancer.layouts.align(nodes), stored=False)
+    axes = _axes_of(nodes, axis)
+    for one in axes:
+        if len({node.shape[one] for node in nodes}) > 1:
+            shapes = ", ".join(str(node.shape) for node in nodes)
+            raise ShapeError(
+                f"align: arrays of shapes {shapes} do not have the same number of {axes_text([one])}"
+            )
+    current_session().lay_out(nodes, lambda balancer: balancer.layouts.align(nodes, axes), stored=False)
+
+
+def _axes_of(nodes: Sequence[Expr], axis: int | Sequence[int]) -> tuple[int, ...]:
+    # The axes that are named, alike of all arrays.
+    given = axis if isinstance(axis, int) else tuple(axis) if isinstance(axis, list | tuple) else (axis,)
+    if given == ():
+        raise OptionError("align: axis=() names no axis; give 0 for rows, 1 for columns, (0, 1) for both")
+    found = {normalize_axes(given, node.ndim) for node in nodes}
+    if len(found) > 1:
+        raise OptionError(
+            f"align: axis={axis} is another axis in each array; count axes from the first, from 0"
+        )
+    return found.pop()
 
 
 def _expressions(arrays: Sequence[object], called: str) -> list[Expr]:

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 import numpy as np
 
 from matnb.backend.store import Entry, Store
-from matnb.balance.contiguous import balanced_cuts, rectilinear_cuts
 from matnb.balance.decision import Decision, may_pay
 from matnb.balance.load import BlockLoads, LoadModel, Sample
-from matnb.balance.partition import work_of
 from matnb.balance.policy import ENTRY_SECONDS, FIXED_COSTS, ROW_SECONDS, ByEntries, Policy, counted_seconds
 from matnb.balance.situation import Costs, Profile, Situation
-from matnb.blocks.grid import Grid, regular_cuts
-from matnb.blocks.layout import Cuts, Layout, spread
-from matnb.events import BlocksMoved, Event
+from matnb.blocks.layout import Cuts
+from matnb.errors import OptionError
 from matnb.expr.nodes import Expr
 from matnb.expr.stable_order import place_of
 from matnb.pictures.escaping import shortened
+from matnb.pictures.quantities import axes_text
 from matnb.plan.explain import told_alone
 from matnb.plan.row_work import RowWork
 from matnb.program.plan import Workers
 from matnb.session.naming import called
-from matnb.session.planning import Planner
-from matnb.session.repartitioner import Repartition, Repartitioner
 
 LEAST_BYTES = 10**6  # of a sparse array; below, an iteration is over before anything could be gained
 _INDEX_BYTES = 4
@@ -220,14 +216,14 @@ class Group:
     def row_bytes(self) -> float:
         """What a row takes over all arrays, without entries."""
         num_rows = max(1, self.main.shape[0])
-        once = _once(self.arrays)
+        once = once_each(self.arrays)
         dense = sum(self.arrays[node].num_bytes for node in once if not node.sparse)
         return dense / num_rows + _INDEX_BYTES * sum(node.sparse for node in once)
 
     @property
     def entry_bytes(self) -> float:
         """What an entry of the main array takes, with those of the others at the same rows."""
-        once = [node for node in _once(self.arrays) if node.sparse]
+        once = [node for node in once_each(self.arrays) if node.sparse]
         sparse = sum(self.arrays[node].num_bytes for node in once)
         pointers = _INDEX_BYTES * self.main.shape[0] * len(once)
         return max(0, sparse - pointers) / max(1, sum(self.entry.stored.block_nnz))
@@ -342,8 +338,47 @@ class Group:
 def has_rows_cut(entry: Entry) -> bool:
     """Return whether an array has rows, no other axis of it is cut, and its blocks' sizes are known."""
     layout = entry.stored.layout
-    has_sizes = len(entry.stored.block_bytes) == len(entry.stored.keys)
-    return has_sizes and layout.cuts_rows_alone and layout.grid.shape[0] > 0
+    return has_sizes(entry) and layout.cuts_rows_alone and layout.grid.shape[0] > 0
+
+
+def has_sizes(entry: Entry) -> bool:
+    """Return whether the sizes of an array's blocks are known: not where an interrupted run left it."""
+    return len(entry.stored.block_bytes) == len(entry.stored.keys)
+
+
+@dataclass(frozen=True, eq=False)
+class Partners:
+    """Arrays that a user wants to lie alike: see :func:`matnb.align`.
+
+    Attributes
+    ----------
+    nodes
+        As long as anything needs them.
+    wished
+        The axes that were named.
+    """
+
+    nodes: WeakSet[Expr]
+    wished: frozenset[int]
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axes along which they may be cut: of those named, the ones on which all are as long."""
+        return _common(self.nodes, self.wished)
+
+
+def _common(nodes: Iterable[Expr], axes: Iterable[int]) -> tuple[int, ...]:
+    # Where all other axes stay whole, arrays that are cut alike along these lie alike on any others, too.
+    lengths = {axis: {node.shape[axis : axis + 1] for node in nodes} for axis in axes}
+    return tuple(sorted(axis for axis, found in lengths.items() if len(found) == 1 and () not in found))
+
+
+@dataclass(frozen=True, eq=False)
+class _Hold:
+    # Arrays whose cuts stay, why, and what has to be alive for it.
+    nodes: WeakSet[Expr]
+    reason: str
+    needed_by: ref[Expr]
 
 
 class Groups:
@@ -362,7 +397,8 @@ class Groups:
         self._states: WeakKeyDictionary[Expr, GroupState] = WeakKeyDictionary()
         self._texts: WeakKeyDictionary[Expr, str] = WeakKeyDictionary()
         self._num_alike: Counter[str] = Counter()
-        self._declared: list[WeakSet[Expr]] = []
+        self._declared: list[Partners] = []
+        self._holds: list[_Hold] = []
 
     def let_decide(self, policy: Callable[[], Policy]) -> None:
         """Give every group another policy from now on; what was measured stays known."""
@@ -370,28 +406,80 @@ class Groups:
         for state in self._states.values():
             state.policy = policy()
 
-    def declare(self, nodes: Iterable[Expr]) -> None:
-        """Let arrays of as many rows lie alike from now on."""
-        new = WeakSet(nodes)
-        apart = []
-        for one in self._declared:
-            if one & new:
-                new |= one
-            elif len(one) > 1:
-                apart.append(one)
-        self._declared = [*apart, new]
+    def joined(self, nodes: Sequence[Expr], axes: Collection[int]) -> Partners:
+        """Return what arrays are partners of, once they are to lie alike along some axes; nothing changes.
+
+        Raises
+        ------
+        OptionError
+            Where that and what was declared before cannot both hold.
+        """
+        new, wished = WeakSet(nodes), frozenset(axes)
+        before = [one for one in self.declared if one.nodes & new]
+        for one in before:
+            wished |= one.wished
+        together = Partners(WeakSet([*new, *(node for one in before for node in one.nodes)]), wished)
+        if together.axes:
+            return together
+        old = next(one for one in before if one.axes != tuple(sorted(axes)))
+        shared = min(old.nodes & new, key=place_of)
+        there, asked = (self._names(ones, shared) for ones in (old.nodes, nodes))
+        raise OptionError(
+            f"align: {self.name(shared)} is aligned on {axes_text(old.axes)} with {there} and cannot be "
+            f"aligned on {axes_text(sorted(axes))} with {asked} too, since no axis is as long in all of "
+            "them: align each array along one axis only"
+        )
+
+    def _names(self, nodes: Iterable[Expr], without: Expr) -> str:
+        return ", ".join(self.name(one) for one in sorted(nodes, key=place_of) if one is not without)
+
+    def declare(self, partners: Partners) -> None:
+        """Let arrays lie alike from now on, as :meth:`joined` has them."""
+        apart = [one for one in self.declared if not one.nodes & partners.nodes]
+        self._declared = [*apart, partners]
+
+    @property
+    def declared(self) -> list[Partners]:
+        """Which arrays are to lie alike, of those that are still needed."""
+        return [one for one in self._declared if len(one.nodes) > 1]
+
+    def partners(self, node: Expr) -> Partners | None:
+        """Return those of an array, whatever name it has; None where it has none."""
+        if not self._declared:
+            return None
+        entry = self._store.entry(node)
+        for one in self.declared:
+            if node in one.nodes or (entry and any(self._store.entry(each) is entry for each in one.nodes)):
+                return one
+        return None
 
     def beside(self, node: Expr) -> dict[Expr, Entry]:
         """Return the stored arrays that are to lie as one does, without itself."""
-        found = next((one for one in self._declared if node in one), ())
-        others = sorted((one for one in found if one is not node), key=place_of)
+        found = self.partners(node)
+        others = sorted((one for one in found.nodes if one is not node), key=place_of) if found else ()
         return {one: entry for one in others if (entry := self._store.entry(one)) is not None}
+
+    def hold(self, nodes: Iterable[Expr], reason: str, needed_by: Expr) -> None:
+        """Let arrays keep their cuts and owners for a reason, as long as an expression is needed."""
+        self._holds = [one for one in self._holds if one.needed_by() is not None]
+        self._holds.append(_Hold(WeakSet(nodes), reason, ref(needed_by)))
+
+    def held(self, entries: Iterable[Entry]) -> str:
+        """Return why some of these arrays have to keep their cuts; empty where they need not."""
+        if not self._holds:
+            return ""
+        asked = set(entries)
+        for one in self._holds:
+            if one.needed_by() is not None and any(self._store.entry(node) in asked for node in one.nodes):
+                return one.reason
+        return ""
 
     def of(self, entries: Mapping[Expr, Entry]) -> list[Group]:
         """Return the groups among stored arrays, with what is to lie as they do; the largest first."""
         alike: dict[Cuts, dict[Expr, Entry]] = {}
         for node, entry in entries.items():
-            if has_rows_cut(entry):
+            partners = self.partners(node)
+            if has_rows_cut(entry) and (partners is None or 0 in partners.axes):
                 alike.setdefault(entry.stored.layout.rows, {})[node] = entry
         groups = []
         for arrays in alike.values():
@@ -414,7 +502,7 @@ class Groups:
             for node in (main, *(one for one in arrays if one is not main))
             if has_rows_cut(arrays[node]) and arrays[node].stored.layout.rows == cuts
         }
-        return Group(", ".join(map(self.name, _once(alike))), main, alike, self._state(main))
+        return Group(", ".join(map(self.name, once_each(alike))), main, alike, self._state(main))
 
     def _state(self, main: Expr) -> GroupState:
         if main not in self._states:
@@ -436,132 +524,9 @@ class Groups:
         return self._texts[node]
 
 
-def _once(arrays: Mapping[Expr, Entry]) -> list[Expr]:
-    # One expression for each array, which may have several.
+def once_each(arrays: Mapping[Expr, Entry]) -> list[Expr]:
+    """Return one expression for each array, which may have several."""
     first: dict[Entry, Expr] = {}
     for node, entry in arrays.items():
         first.setdefault(entry, node)
     return list(first.values())
-
-
-# Which layouts arrays get: those of a group, of what is to lie alike, and of what a user wants in parts.
-
-
-class StoredLayouts:
-    """Changes how stored arrays lie, and knows which cuts follow from measured times."""
-
-    def __init__(
-        self,
-        store: Store,
-        planner: Planner,
-        repartitioner: Repartitioner,
-        groups: Groups,
-        emit: Callable[[Event], None],
-    ) -> None:
-        self._store, self._planner, self._repartitioner = store, planner, repartitioner
-        self._groups, self._emit = groups, emit
-        # Of arrays whose cuts follow from measured times, those that counts gave.
-        self._counted: WeakKeyDictionary[Entry, Cuts] = WeakKeyDictionary()
-
-    def counted(self, entry: Entry) -> Cuts | None:
-        """Return the cuts that counts gave an array which is cut as measured times had it, else None."""
-        return self._counted.get(entry)
-
-    def follow_times(self, entry: Entry, counted: Cuts) -> None:
-        """Take note that the cuts of an array follow from measured times, and which ones counts gave."""
-        if entry.stored.layout.rows.cuts != counted.cuts:
-            self._counted[entry] = counted
-        else:
-            self.forget_times([entry])
-
-    def forget_times(self, entries: Iterable[Entry]) -> None:
-        """Take note that the cuts of arrays are to stay, whatever they follow from."""
-        for entry in entries:
-            self._counted.pop(entry, None)
-
-    def made(self, made: Iterable[Expr], read: Iterable[Expr]) -> None:
-        """Take note of new arrays that lie as some whose cuts follow from measured times, and were read."""
-        entries = [entry for one in read if self._counted and (entry := self._store.entry(one))]
-        alike = {one.stored.layout.rows: self._counted[one] for one in entries if one in self._counted}
-        for node in made if alike else ():
-            entry = self._store.entry(node)
-            if entry is not None and has_rows_cut(entry) and entry.stored.layout.rows in alike:
-                self.follow_times(entry, alike[entry.stored.layout.rows])
-
-    def group(self, arrays: Mapping[Expr, Entry]) -> Group:
-        """Return the heaviest of some arrays, with those that lie as it does or are to."""
-        main = max(arrays, key=lambda one: (one.sparse, arrays[one].num_bytes, place_of(one)))
-        return self._groups.made(main, {**arrays, **self._groups.beside(main)})
-
-    def change_rows(
-        self, name: str, arrays: Mapping[Expr, Entry], new: Cuts, profile: Profile | None = None
-    ) -> Repartition:
-        """Give arrays, the heaviest first, other cuts and owners of rows; errors as of a Repartitioner."""
-        layouts = {node: entry.stored.layout.with_rows(new) for node, entry in arrays.items()}
-        return self.change(name, arrays, layouts, {} if profile is None else {next(iter(arrays)): profile})
-
-    def change(
-        self,
-        name: str,
-        arrays: Mapping[Expr, Entry],
-        layouts: Mapping[Expr, Layout],
-        profiles: Mapping[Expr, Profile],
-    ) -> Repartition:
-        """Give arrays other layouts."""
-        done = self._repartitioner.repartition(
-            {node: (entry, layouts[node]) for node, entry in arrays.items()}, profiles
-        )
-        self._emit(BlocksMoved(name, done.num_blocks, done.moved_bytes, done.seconds))
-        return done
-
-    def align(self, nodes: Sequence[Expr]) -> None:
-        """Let arrays lie alike from now on, and lay out those that are stored as the heaviest of them."""
-        self._groups.declare(nodes)
-        for node in nodes:
-            self.aligned(node)
-
-    def aligned(self, node: Expr) -> Mapping[Entry, Entry]:
-        """Lay out anew what is to lie as another array does and does not yet; return what entries became."""
-        beside, own = self._groups.beside(node), self._store.entry(node)
-        if not beside or own is None or not has_rows_cut(own):
-            return {}
-        there = {node: own, **{one: entry for one, entry in beside.items() if has_rows_cut(entry)}}
-        heaviest = max(there, key=lambda one: (one.sparse, there[one].num_bytes, place_of(one)))
-        wanted = there[heaviest].stored.layout.rows
-        apart = {one: found for one, found in there.items() if found.stored.layout.rows != wanted}
-        if not apart:
-            return {}
-        done = self.change_rows(", ".join(map(self._groups.name, apart)), apart, wanted)
-        counted = self.counted(there[heaviest])
-        if counted is not None:
-            for entry in done.entries.values():
-                self.follow_times(entry, counted)
-        return {apart[one]: new for one, new in done.entries.items()}
-
-    def rows_in(self, situation: Situation, num_parts: int) -> Cuts:
-        """Return cuts into so many parts of about equal work, fewer where there are fewer rows."""
-        num_parts = min(num_parts, situation.profile.length)
-        owners = spread(num_parts, self._planner.workers().numbers)
-        shares = [situation.speeds.get(owner, 1.0) for owner in owners]
-        return Cuts(balanced_cuts(work_of(situation), shares), owners)
-
-    def evenly(self, node: Expr, counts: Sequence[int], entry: Entry) -> Layout:
-        """Return a layout with so many parts along each axis, of a sparse matrix with about equal entries."""
-        cuts = tuple(regular_cuts(length, count) for length, count in zip(node.shape, counts, strict=True))
-        if node.sparse and node.ndim == 2 and min(node.shape) > 0:
-            weights, edges = self._repartitioner.histogram(node, entry)
-            numbers = (min(counts[0], weights.shape[0]), min(counts[1], weights.shape[1]))
-            found = rectilinear_cuts(weights, numbers)
-            cuts = tuple(
-                tuple(int(one[place]) for place in np.asarray(places))
-                for one, places in zip(edges, found, strict=True)
-            )
-        return self.spread(Grid(cuts))
-
-    def rows_at(self, grid: Grid) -> Cuts:
-        """Return the cuts of a grid's rows, spread over the workers there are."""
-        return Cuts(grid.cuts[0], self.spread(grid).owners)
-
-    def spread(self, grid: Grid) -> Layout:
-        """Return the layout that spreads a grid over the workers there are."""
-        return Layout(grid, spread(grid.num_blocks, self._planner.workers().numbers))

@@ -133,8 +133,8 @@ def decision_facts(one: HistoryItem) -> DecisionFacts:
         reason=decision.reason,
         iteration=decision.iteration,
         strategy=decision.strategy,
-        before=_strip(decision.before, decision.block_seconds, decision.loads_before),
-        after=_strip(decision.after, (), decision.loads_after),
+        before=_strip(decision.before, decision.block_seconds, decision.loads_before, decision.axis),
+        after=_strip(decision.after, (), decision.loads_after, decision.axis),
         by_entries=decision.in_entries,
         num_repeats=one.num_repeats,
         saving_seconds=decision.saving_seconds,
@@ -145,9 +145,9 @@ def decision_facts(one: HistoryItem) -> DecisionFacts:
     )
 
 
-def _strip(cuts: Cuts, block_loads: tuple[float, ...], loads: Mapping[int, float]) -> StripFacts:
+def _strip(cuts: Cuts, block_loads: tuple[float, ...], loads: Mapping[int, float], axis: int) -> StripFacts:
     known = block_loads if len(block_loads) == cuts.num_blocks else ()
-    return StripFacts(cuts.cuts, cuts.owners, known, tuple(sorted(loads.items())))
+    return StripFacts(cuts.cuts, cuts.owners, known, tuple(sorted(loads.items())), axis)
 
 
 def _gain(gain: Gain) -> GainFacts:

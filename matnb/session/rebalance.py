@@ -10,16 +10,16 @@ from math import isfinite
 
 from matnb.backend.store import Entry, Store
 from matnb.balance.decision import Decision, Gain, changed, may_pay
-from matnb.balance.history import History
 from matnb.balance.load import LoadModel
 from matnb.balance.partition import COPY_RATE, makespan
 from matnb.balance.policy import Automatic, Foreseer, LearningPolicy
 from matnb.balance.situation import Situation
 from matnb.blocks.grid import Grid
-from matnb.blocks.layout import Cuts, spread
-from matnb.errors import TooLargeError
-from matnb.events import Event, Rebalanced, TaskTimed
+from matnb.blocks.layout import Cuts, Layout, spread
+from matnb.errors import OptionError, TooLargeError
+from matnb.events import Event, TaskTimed
 from matnb.expr.nodes import Expr
+from matnb.pictures.quantities import axes_text
 from matnb.plan.hoisting import LAYING_OUT
 from matnb.plan.looping import ControlPlan
 from matnb.plan.reproducibility import bits_follow_cuts
@@ -32,13 +32,13 @@ from matnb.session.groups import (
     LearnedCosts,
     Pending,
     Question,
-    StoredLayouts,
     has_rows_cut,
 )  # fmt: skip
 from matnb.session.loop_parts import LoopWatch, Span
 from matnb.session.planning import Planner
 from matnb.session.repartitioner import Repartition, Repartitioner
 from matnb.session.settings import Rebalancing, rebalancing_from
+from matnb.session.stored_layouts import StoredLayouts, rebalanced
 
 _PATIENCE_SECONDS = 5.0  # for workers that were there at a pause, but not yet to be used
 _MANY = 10**6  # runs that are expected where a user asks for a repartition
@@ -88,8 +88,7 @@ class Balancer:
         :meth:`prepare`.
         """
         found = dict(entries)
-        for node in entries:
-            found = _with(found, self.layouts.aligned(node))
+        found = _with(found, self.layouts.aligned(entries))
         return _with(found, self.decider.back_to_counts(found)) if plan.bits_follow_cuts else found
 
     def prepare(
@@ -209,22 +208,37 @@ class Balancer:
     # what a user asks for
 
     def repartition(self, node: Expr, parts: tuple[int, ...] | Grid | None) -> None:
-        """Cut a stored array anew, and with its rows those of arrays that are to lie as it does.
+        """Cut a stored array anew, and with it those that are to lie as it does.
 
         Parameters
         ----------
         parts
-            Where, or how many along each axis, of equal work by times, else entries; None for rows by slots.
+            Where, or how many along each axis, of equal work by times, else entries; None: a part a thread.
+
+        Raises
+        ------
+        OptionError
+            Where it is aligned with arrays that cannot be cut so, or one of them has to keep its cuts.
         """
+        self._planner.retain([node])  # arrays without a handle bind no others
+        partners = self.groups.partners(node)
+        axes = tuple(range(node.ndim)) if partners is None else partners.axes
         if parts is None:
-            parts = (self._planner.workers().slots, *(1,) * (node.ndim - 1))
+            parts = self.layouts.counts_along(node, axes if 0 not in axes else (0,))
         entry = self._store.entry(node)
         assert entry is not None, "it was just computed"
         grid = parts if isinstance(parts, Grid) else None
         counts = parts.counts if isinstance(parts, Grid) else parts
-        if max(counts[1:], default=1) > 1 or not has_rows_cut(entry):
+        beyond = [axis for axis, count in enumerate(counts) if count > 1 and axis not in axes]
+        if beyond:
+            others = ", ".join(map(self.groups.name, self.groups.beside(node)))
+            raise OptionError(
+                f"repartition: {self.groups.name(node)} is aligned on {axes_text(axes)} with {others} and "
+                f"cannot be cut along {axes_text(beyond)}: give one part there"
+            )
+        if max(counts[1:], default=1) > 1 or 0 not in axes or not has_rows_cut(entry):
             layout = self.layouts.evenly(node, counts, entry) if grid is None else self.layouts.spread(grid)
-            self.layouts.change(self.groups.name(node), {node: entry}, {node: layout}, {})
+            self._lay_out(node, layout, axes)
             return
         group = self.groups.made(node, {node: entry, **self.groups.beside(node)})
         if grid is None and node.sparse and node.ndim == 2:
@@ -236,6 +250,17 @@ class Balancer:
         reason = "a user wants these parts"
         decision = changed(situation, "asked", reason, after, "segmented")
         self.decider.enacted(group, decision, by_time=grid is None, must=True)
+
+    def _lay_out(self, node: Expr, layout: Layout, axes: Sequence[int]) -> None:
+        # Gives an array another layout, and with it those that are to lie as it does.
+        arrays = {one: entry.stored for one, entry in self.groups.beside(node).items()}
+        layouts = {node: layout, **{one: layout.along(axes, one.shape) for one in arrays}}
+        entries = [entry for one in layouts if (entry := self._store.entry(one)) is not None]
+        if reason := self.layouts.held(entries):
+            raise OptionError(f"repartition: {self.groups.name(node)} cannot be cut anew: {reason}")
+        self.layouts.forget_times(entries)
+        parts = " x ".join(map(str, layout.grid.counts))
+        self.layouts.lay_out(layouts, "asked", f"a user wants these parts: {parts} blocks")
 
     # while a loop runs
 
@@ -354,7 +379,7 @@ class Decider:
     ) -> None:
         self.setting, self._planner, self._repartitioner = setting, planner, repartitioner
         self._layouts, self._emit = layouts, emit
-        self.history = History()
+        self.history = layouts.history
         self.model = LoadModel()
         self._costs, self._pause_costs = LearnedCosts(), LearnedCosts()
         self._patient_until = 0.0  # by the clock, before loops pause for newcomers again
@@ -449,6 +474,11 @@ class Decider:
             decision = replace(decision, acts=False, reason="unchanged: these are the cuts")
             if watch is not None:
                 group.state.hindered = decision.reason
+        if decision.acts and (reason := self._layouts.held(group.arrays.values())):
+            if must:
+                raise OptionError(f"repartition: {group.name} cannot be cut anew: {reason}")
+            group.state.hindered = reason
+            decision = replace(decision, acts=False, reason=reason)
         workers = self._planner.workers().numbers
         if decision.acts and (wrong := _wrong(decision.after, group.cuts, workers)):
             group.state.hindered = wrong
@@ -564,8 +594,9 @@ class Decider:
     def decided(self, watch: LoopWatch, group: Group) -> Decision:
         """Ask the policy of a group while its loop runs; a refusal is noted."""
         decision = self.ask(group, _asked_in(watch, group))
-        if decision.acts and group.state.hindered:
-            decision = replace(decision, acts=False, reason=group.state.hindered)
+        hindered = self._layouts.held(group.arrays.values()) or group.state.hindered
+        if decision.acts and hindered:
+            decision = replace(decision, acts=False, reason=hindered)
         if not decision.acts:
             self.note_refusal(decision)
         return decision
@@ -621,20 +652,7 @@ class Decider:
         state.pending = None
 
     def _tell(self, decision: Decision, seconds: float, moved_bytes: int) -> None:
-        self._emit(
-            Rebalanced(
-                name=decision.name,
-                policy=decision.policy,
-                reason=decision.reason,
-                acted=decision.acts,
-                by_entries=decision.in_entries,
-                imbalance_before=decision.imbalance_before,
-                imbalance_after=decision.imbalance_after,
-                iteration=decision.iteration,
-                seconds=seconds,
-                moved_bytes=moved_bytes,
-            )
-        )
+        self._emit(rebalanced(decision, seconds, moved_bytes))
 
 
 def _unevenness(loads: Sequence[float], owners: Sequence[int], workers: Workers) -> float:

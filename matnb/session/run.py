@@ -384,8 +384,7 @@ class Runner:
             with raised_in_cell(plan.stages, plan.tasks, record, planned.origins):
                 outcome = self._run(plan, optimized, keys)
         self._alias(optimized)
-        for node in roots.values():
-            self.balancer.layouts.aligned(node)
+        self.balancer.layouts.aligned()
         # Whoever asked holds the entries, so that they outlast the budget until their values were fetched.
         entries = {name: self._store.entry(node) for name, node in roots.items()}
         self.memo.count([*plan.reused, *(one for one in after.values() if one not in plan.outputs)])

@@ -119,6 +119,11 @@ def test_a_trace_from_before_rows_were_told_apart_is_read():
     assert Trace.from_json(text).to_json() == written()
 
 
+def test_a_trace_from_before_columns_were_cut_is_read():
+    text = changed("decisions", 0, "axis", to=...)
+    assert Trace.from_json(text).to_json() == written()
+
+
 @given(st.lists(passed, max_size=3), st.lists(stretches(), max_size=2), st.integers(0, 10**6))
 def test_a_trace_is_read_as_it_was_written(decided, recorded, num_dropped):
     trace = Trace(tuple(decided), tuple(recorded), num_dropped)

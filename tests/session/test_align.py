@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from distributed import LocalCluster
 from fixed_policy import A as SKEWED
 from fixed_policy import B, Stubborn, looped, sessions, small
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from waiting import wait_until
 
 import matnb as mn
 from matnb.blocks.grid import Grid
@@ -328,3 +332,59 @@ def test_a_policy_takes_partners_along_and_not_what_is_held(
     if is_held:
         refused = [one.decision for one in session.history if not one.decision.acts]
         assert any(one.reason == "tied to its parts" for one in refused)
+
+
+@pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.cluster)])
+def test_arrays_whose_worker_was_lost_lie_alike_again_and_so_do_loops_on_them(
+    sessions: Callable[..., mn.session.Session], processes: bool
+) -> None:
+    session = sessions(processes=processes)
+    matrix, short = mn.asarray(SPARSE, blocks=3).persist(), mn.asarray(SHORT).persist()
+    vector, other = mn.asarray(VECTOR, blocks=3).persist(), mn.asarray(VECTOR + 1, blocks=2).persist()
+    mn.align(matrix, short, axis=1)
+    mn.align(vector, other)
+
+    def check(factor: float) -> None:
+        found, _ = mn.iterate(lambda x: (matrix @ (matrix.T @ x)) * factor, vector, max_iterations=3)
+        expected = VECTOR
+        for _ in range(3):
+            expected = SPARSE @ (SPARSE.T @ expected) * factor
+        np.testing.assert_allclose(found.compute(), expected)
+
+    check(0.1)
+    assert lie_alike((1,), matrix, short)
+    if processes:
+        os.kill(session.cluster.client.run(os.getpid)[session.cluster.workers[1].address], signal.SIGKILL)
+    else:
+        servers = session.cluster._servers.cluster
+        servers.loop.add_callback(servers.workers[1].close)
+    wait_until(lambda: session.cluster.attendance().num_gone > 0)
+    check(0.2)
+    for one in (short, matrix, other, vector):
+        one.persist()
+    for axes, pair in (((1,), (matrix, short)), ((0,), (vector, other))):
+        assert all(one.layout is not None for one in pair)
+        assert lie_alike(axes, *pair)
+    same(matrix, SPARSE.toarray()), same(short, SHORT)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small")
+def test_partners_go_along_to_a_worker_that_joins() -> None:
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        mn.connect(cluster) as session,
+    ):
+        matrix, vector = mn.asarray(SKEWED, blocks=4).persist(), mn.asarray(B, blocks=3).persist()
+        columns, short = mn.asarray(SPARSE).persist(), mn.asarray(SHORT, blocks=(1, 4)).persist()
+        mn.align(matrix, vector)
+        mn.align(columns, short, axis=1)
+        cluster.scale(3)
+        wait_until(lambda: len(cluster.scheduler.workers) == 3)
+        wait_until(lambda: bool(session.rebalance_now()) and max(matrix.layout.owners) == 2)
+        assert lie_alike((0,), matrix, vector)
+        mn.repartition(short)
+        assert set(short.layout.owners) == {0, 1, 2}
+        assert lie_alike((1,), columns, short)
+        assert any("workers joined" in one.decision.reason for one in session.history)
+    mn.stop()

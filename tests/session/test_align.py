@@ -312,6 +312,35 @@ def test_arrays_that_are_held_keep_their_cuts_as_long_as_something_is_needed() -
     assert matrix.layout.grid.counts == (5, 1)
 
 
+@pytest.mark.usefixtures("session")
+def test_what_is_held_does_not_follow_a_partner_that_is_held_too() -> None:
+    matrix, later = mn.asarray(DENSE, blocks=3).persist(), mn.asarray(OTHER, blocks=5) + 1
+    needed = mn.asarray(VECTOR) * 3
+    mn.align(matrix, later)
+    layouts = mn.session.current_session()._runner.balancer.layouts
+    layouts.hold([matrix.expression, later.expression], "tied to their parts", needed.expression)
+    later.persist()
+    assert (matrix.layout.grid.counts, later.layout.grid.counts) == ((3, 1), (5, 1))
+    del needed
+    gc.collect()
+    (later * 2).persist()
+    assert lie_alike((0,), matrix, later)
+
+
+@pytest.mark.usefixtures("small")
+def test_no_policy_cuts_rows_of_what_is_aligned_on_columns(
+    sessions: Callable[..., mn.session.Session],
+) -> None:
+    session = sessions()
+    matrix, short = mn.asarray(SKEWED, blocks=4).persist(), mn.asarray(SKEWED[:50], blocks=2).persist()
+    mn.align(matrix, short, axis=1)
+    mn.repartition(matrix, (1, 1))
+    before = matrix.layout
+    assert session.rebalance_now() == ()
+    assert matrix.layout == before
+    assert lie_alike((1,), matrix, short)
+
+
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("is_held", [False, True])
 def test_a_policy_takes_partners_along_and_not_what_is_held(

@@ -187,13 +187,10 @@ def dask_client() -> Iterator[Client]:
         yield client
 
 
-def _stored_by_dask(values: np.ndarray, counts: tuple[int, ...], client: Client) -> da.Array:
-    # The chunks are on the workers before anything is timed, in turn, as Dask's scatter has them.
+def _stored_by_dask(client: Client, values: np.ndarray, counts: tuple[int, ...]) -> da.Array:
+    # The chunks are on the workers, where Dask has put them, before anything is timed.
     chunks = tuple(-(-length // count) for length, count in zip(values.shape, counts, strict=True))
-    (kept,) = dask.persist(da.from_array(values, chunks=chunks), scheduler=client)
-    with client.as_current():
-        wait(kept)
-    return kept
+    return _persisted(client, da.from_array(values, chunks=chunks))
 
 
 def _persisted(client: Client, made: da.Array) -> da.Array:
@@ -205,29 +202,27 @@ def _persisted(client: Client, made: da.Array) -> da.Array:
 
 def compared(bench: Bench, work: Work, ours: Traffic, client: Client, theirs: Traffic) -> None:
     """Time one expression in turn, and note what travelled in each round."""
-    values = work.given(bench, np.random.default_rng(0))
-    stored = [
-        mn.asarray(one, blocks=list(cut)).persist() for one, cut in zip(values, work.blocks, strict=True)
-    ]
-    kept = [_stored_by_dask(one, cut, client) for one, cut in zip(values, work.blocks, strict=True)]
     begun = {OURS: False, DASK: False}
 
-    def prepare(name: str, traffic: Traffic, number: int) -> int:
+    def prepare(name: str, traffic: Traffic, store: Callable[..., Any], number: int) -> list[Any]:
+        # Workers keep what they received as long as it is needed, so each round has arrays of its own.
         if begun[name]:
             traffic.end(work.name)
         begun[name] = True
+        values = work.given(bench, np.random.default_rng(number))
+        stored = [store(one, cut) for one, cut in zip(values, work.blocks, strict=True)]
         traffic.begin()
-        return number
+        return stored
 
     contender, _ = public(
-        lambda number: work.run(mn, *stored).persist(),
-        partial(prepare, OURS, ours),
+        lambda stored: work.run(mn, *stored).persist(),
+        partial(prepare, OURS, ours, lambda values, cut: mn.asarray(values, blocks=list(cut)).persist()),
         lambda made: np.asarray(made.compute()),
     )
     peer = Contender(
         DASK,
-        lambda number: _persisted(client, work.run(da, *kept)),
-        partial(prepare, DASK, theirs),
+        lambda stored: _persisted(client, work.run(da, *stored)),
+        partial(prepare, DASK, theirs, partial(_stored_by_dask, client)),
         lambda made: made.compute(scheduler=client),
         tolerance=TOLERANCE,
     )
@@ -239,7 +234,9 @@ def compared(bench: Bench, work: Work, ours: Traffic, client: Client, theirs: Tr
         ratio = f", ratio {mine / other:.2f}" if other else ""
         return [f"bytes between workers: {bytes_text(round(mine))}, {DASK} {bytes_text(round(other))}{ratio}"]
 
-    shapes = ", ".join(" x ".join(map(str, one.shape)) for one in values)
+    given = work.given(bench, np.random.default_rng(0))
+    shapes = ", ".join(" x ".join(map(str, one.shape)) for one in given)
+    del given
     claim = Claim(
         f"placement: {work.name}",
         f"{work.words}, of {shapes}, over {WORKERS} processes of {WORKER_THREADS} threads",

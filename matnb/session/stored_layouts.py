@@ -202,10 +202,10 @@ class StoredLayouts:
     ) -> Mapping[Entry, Entry]:
         if leader is None or not layouts:
             return {}
-        others = self._groups.name(leader)
+        axes = axes_text(partners.axes)
+        reason = f"aligned: {axes} lie as those of {self._groups.name(leader)}"
         if leader in layouts:  # it was cut along other axes
-            others = ", ".join(map(self._groups.name, sorted(partners.nodes, key=place_of)))
-        reason = f"aligned: {axes_text(partners.axes)} lie as those of {others}"
+            reason = f"aligned: {axes} of these arrays are to lie alike"
         entry = self._store.entry(leader)
         counted = None if entry is None else self.counted(entry)
         new = self.lay_out(layouts, "aligned", reason)

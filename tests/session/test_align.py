@@ -246,7 +246,7 @@ def test_the_history_has_every_move_and_why(session: mn.session.Session) -> None
     ]
     names = "given array, given array (2)"
     assert [one.name for one in passed] == [names] * 3
-    assert passed[0].reason == f"aligned: columns lie as those of {names}"
+    assert passed[0].reason == "aligned: columns of these arrays are to lie alike"
     assert passed[1].reason == "a user wants these parts: 1 x 3 blocks"
     assert passed[0].after == passed[1].before
     assert passed[1].after.cuts == cuts_of(matrix)[1]
@@ -255,7 +255,7 @@ def test_the_history_has_every_move_and_why(session: mn.session.Session) -> None
     assert gains[0].moved_bytes == passed[0].moved_bytes > 0
     assert gains[2] is None
     text = str(mn.history())
-    assert f"aligned: columns lie as those of {names}" in text
+    assert "aligned: columns of these arrays are to lie alike" in text
     assert "columns 0 to" in mn.history().bundle(measured=True)["text/html"]
     rows = mn.asarray(DENSE, blocks=4).persist()
     mn.align(rows, vector)

@@ -8,6 +8,7 @@ import operator
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from matnb.errors import IndexingError, ShapeError
 MOST_PARTS = 100_000  # of one axis; more would take longer to write down than to compute
 Index = tuple[int, ...]
 Region = tuple[tuple[int, int], ...]  # per axis the half-open range [start, stop)
-BlocksSpec = int | Sequence[int | Sequence[int] | None] | None
+BlocksSpec = int | Sequence[int | Sequence[int] | None] | Literal["auto"] | None
 
 
 @dataclass(frozen=True)
@@ -144,20 +145,20 @@ def grid_from(shape: Sequence[int], blocks: BlocksSpec) -> Grid:
         The array's shape.
     blocks
         A count (of blocks along the first axis), or for each axis a count, cuts ``[0, 10, 25, 100]``, or None
-        for an uncut axis.
+        for an uncut axis. None and "auto" leave it to others: one block.
 
     Raises
     ------
     ShapeError
         When the number of axes, a count or the cuts do not fit the shape.
     """
-    if blocks is None:
+    if blocks is None or (isinstance(blocks, str) and blocks == "auto"):
         return whole(shape)
     per_axis: Sequence[int | Sequence[int] | None]
     if isinstance(blocks, int | np.integer):
         per_axis = (blocks, *[None] * (len(shape) - 1)) if shape else ()
     elif isinstance(blocks, str | dict) or not isinstance(blocks, Iterable):
-        raise ShapeError(f"blocks={blocks!r}: give a count, or counts, cuts or None for each axis")
+        raise ShapeError(f"blocks={blocks!r}: give 'auto', a count, or counts, cuts or None for each axis")
     else:
         per_axis = tuple(blocks)
         if len(per_axis) != len(shape):

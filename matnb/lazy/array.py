@@ -263,7 +263,7 @@ class Values(Known):
         Parameters
         ----------
         stage
-            Only "recorded", the name of a pass, or "plan".
+            Only "recorded", the name of a pass, "plan", or "place", which says how workers were chosen.
         measured
             Whether seconds of the last run are told, too; the text depends on time then.
 

@@ -66,7 +66,8 @@ def asarray(
         True copies a DistArray, too; False raises unless ``obj`` is a DistArray of that dtype.
     blocks
         How to split the array: a number of blocks along the first axis, or per axis a number, boundaries such
-        as ``[0, 10, 25, 100]``, or None. Chosen by matnb by default; a DistArray keeps its own blocks.
+        as ``[0, 10, 25, 100]``, or None. "auto", the default, leaves it to matnb: rows, a block a thread, and
+        among four workers or more all axes of a dense array by their lengths; a DistArray keeps its blocks.
     format
         "dense" or "sparse" to convert; None keeps the format. A sparse array is made dense on the workers.
 
@@ -187,7 +188,7 @@ def regridded(node: Expr, blocks: BlocksSpec) -> Expr:
     ShapeError
         For cuts that do not fit.
     """
-    if blocks is None:
+    if blocks is None or (isinstance(blocks, str) and blocks == "auto"):
         return node
     grid = grid_from(node.shape, blocks)
     # A single element is cut in one way only; and as a bare constant it keeps sparse arrays sparse.

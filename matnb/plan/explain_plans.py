@@ -19,6 +19,7 @@ from matnb.plan.explain import LAST_VALUE, Called, bodies_of, kind_of, nameless
 from matnb.plan.looping import ControlPlan, starts_inside
 from matnb.plan.measured import ArrayMeasurement, MadeRun, MadeStage, Measures
 from matnb.plan.plan_counts import counts_of, functions_of, reductions_of, tasks_by_stage
+from matnb.program.loads import MOST_PARTS
 from matnb.program.operators import Cut, Join
 from matnb.program.plan import Plan, Slot, Stage, Stored, Task
 from matnb.program.program import Action, Batch, Branch, Iterate
@@ -76,10 +77,12 @@ class PlanGraph:
         What was measured of stages that ran.
     called
         What a user calls an array that is there, or nothing.
+    places
+        Whether to say how workers were chosen.
     """
 
-    def __init__(self, measures: Measures, called: Called = nameless) -> None:
-        self._measures, self._called = measures, called
+    def __init__(self, measures: Measures, called: Called = nameless, places: bool = False) -> None:
+        self._measures, self._called, self._places = measures, called, places
         self._num_stages = 0
         self._bytes: dict[str, float] = {}  # by stage
         self._seconds: dict[str, float] = {}
@@ -305,6 +308,8 @@ class PlanGraph:
         if known is not None:
             details.append(_measured_text(known))
         details += _saved_words(tasks)
+        if self._places and isinstance(stage, Stage):
+            details.append(_placing_text(stage))
         if exchange is not None:
             size = f"{bytes_text(exchange.num_bytes)} " if exchange.num_bytes else ""
             details.append(f"{verb_of(stage.kind)} {size}across workers")
@@ -323,6 +328,26 @@ class PlanGraph:
             look=look,
             is_shared=num_users > 1,
         )
+
+
+_PLACES = {
+    "owners": "where the largest operand is",
+    "home": "where the result is to be",
+    "loads": "by the least load",
+}
+
+
+def _placing_text(stage: Stage) -> str:
+    placed = stage.placed
+    if placed is None:
+        return "each task where its block lies"
+    parts = plural_text(placed.num_parts, "part")
+    if len(placed.ways) == 1 and placed.num_parts > MOST_PARTS:
+        return f"{parts}, too many to compare ways: each where its largest operand is"
+    if placed.taken is None:
+        return f"{parts}, each where all that it reads is"
+    loads = ", ".join(f"{_PLACES[way]} {bytes_text(int(load))}" for way, load in placed.ways)
+    return f"{parts}; largest loads {loads}; taken: {_PLACES[placed.taken]}"
 
 
 def nothing_to_run(reason: str) -> PanelFacts:

@@ -95,6 +95,7 @@ def regular_grid(node: Expr, num_bytes: int, workers: Workers) -> Grid:
 
 # How an array is cut where no other array suggests it: its axes share the workers by their lengths.
 
+_MORE = 3.0  # what more parts than wanted count beside how far numbers are from the softmax
 SHARPNESS = 8.0  # of the softmax: axes of equal length share alike; one half as long gets no cut
 
 
@@ -118,7 +119,7 @@ def factored(count: int, lengths: tuple[int, ...], most: tuple[int, ...] = ()) -
 
     def misfit(counts: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
         away = sum((log(one) - wish) ** 2 for one, wish in zip(counts, wanted, strict=True))
-        return away + log(prod(counts) / count), tuple(-one for one in counts)
+        return away + _MORE * log(prod(counts) / count), tuple(-one for one in counts)
 
     if most:
         totals: Iterable[int] = (one for one in range(count, 0, -1) if count % one == 0)

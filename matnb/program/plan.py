@@ -58,6 +58,28 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Placed:
+    """How the workers were chosen that make the parts of an array, whose tasks read from several.
+
+    Attributes
+    ----------
+    num_parts
+        How many tasks were placed.
+    ways
+        What was looked at, and the load to which each leads: bytes, as in ``program.loads``. Empty where each
+        part reads from one worker alone.
+    """
+
+    num_parts: int
+    ways: tuple[tuple[Placing, float], ...]
+
+    @property
+    def taken(self) -> Placing | None:
+        """The way with the least load, the first of several."""
+        return min(self.ways, key=lambda one: one[1])[0] if self.ways else None
+
+
+@dataclass(frozen=True)
 class Stage:
     """The tasks that together make one array; ``inside`` is what each of them computes, operands first.
 
@@ -69,6 +91,8 @@ class Stage:
         The number of the array in its plan, which its tasks have, too.
     way
         How it is made: equal where all that takes part is cut alike and owned by the same workers.
+    placed
+        How workers were chosen for the parts of its blocks, where it has parts.
     """
 
     makes: int
@@ -81,6 +105,7 @@ class Stage:
     expression: Expr
     inside: tuple[Expr, ...]
     estimated_nnz: int | None = None
+    placed: Placed | None = None
 
 
 class PlanWork(NamedTuple):
@@ -126,28 +151,6 @@ class Shipment:
 
 
 @dataclass(frozen=True)
-class Placed:
-    """How the workers were chosen that make the parts of an array, whose tasks read from several.
-
-    Attributes
-    ----------
-    num_parts
-        How many tasks were placed.
-    ways
-        What was looked at, and the load to which each leads: bytes, as in ``program.loads``. Empty where each
-        part reads from one worker alone.
-    """
-
-    num_parts: int
-    ways: tuple[tuple[Placing, float], ...]
-
-    @property
-    def taken(self) -> Placing | None:
-        """The way with the least load, the first of several."""
-        return min(self.ways, key=lambda one: one[1])[0] if self.ways else None
-
-
-@dataclass(frozen=True)
 class Plan:
     """Tasks without loops, in stages.
 
@@ -175,8 +178,6 @@ class Plan:
         The slots of numbers that are sent with the tasks: other runs of the same plan may have others.
     work
         Of each stage.
-    placed
-        By the numbers of arrays, how workers were chosen for their parts.
     found
         What an engine found out about the tasks; plans for other expressions with these tasks share it.
     """
@@ -192,7 +193,6 @@ class Plan:
     lasting: Mapping[Slot, int] = field(default_factory=dict)
     constants: Mapping[Slot, Literal] = field(default_factory=dict)
     work: tuple[PlanWork, ...] = ()
-    placed: Mapping[int, Placed] = field(default_factory=dict)
     found: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     @property

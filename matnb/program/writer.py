@@ -402,7 +402,21 @@ class PlanWriter:
         size = self.bytes_of(node)
         nnz = self.entries[node] if node.sparse else None
         made = (*inside, node)
-        self._stages.append(Stage(number, way, kind, detail, layout, tuple(keys), size, node, made, nnz))
+        self._stages.append(
+            Stage(
+                number,
+                way,
+                kind,
+                detail,
+                layout,
+                tuple(keys),
+                size,
+                node,
+                made,
+                nnz,
+                self._placed.get(number),
+            )
+        )
 
     def owner_of(self, key: Slot) -> int:
         """Return the worker that has a value."""
@@ -574,7 +588,6 @@ class PlanWriter:
             sum(self._sizes.get(key, 0) for key, _ in moved),
             lasting=self._lasting,
             constants=self._constants,
-            placed=self._placed,
         )
 
 

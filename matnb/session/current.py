@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from matnb.lazy.evaluator import set_evaluator
 from matnb.lazy.indexing.keys import normalize_axes
 from matnb.pictures.facts import ArrayFacts
 from matnb.pictures.picture import Picture
-from matnb.pictures.quantities import axes_text
+from matnb.pictures.quantities import axes_text, plural_text
 from matnb.program.plan import Stored
 from matnb.session.array_facts import array_facts
 from matnb.session.memo import Memo, RememberedResults
@@ -159,6 +160,7 @@ def start(
         }
     )  # fmt: skip
     rebalancing_from(config.rebalance)
+    _check_node_grid(config, config.workers, 1)
     with _process.lock:
         _check_process()
         folder = _folder_of(config)
@@ -212,6 +214,11 @@ def connect(
         cluster = clusters.connect(
             target, scheduler_file=scheduler_file, security=security, timeout_seconds=timeout_seconds
         )
+        try:
+            _check_node_grid(config, len(cluster.workers), len({one.host for one in cluster.workers}))
+        except OptionError:
+            cluster.close()
+            raise
         with deferred():
             stop()
             _process.session = _session_on(config, cluster, folder)
@@ -226,6 +233,16 @@ def _check_process() -> None:
             'processes with multiprocessing.get_context("spawn"), or compute in the parent'
         )
     _process.was_used = True
+
+
+def _check_node_grid(config: Config, num_workers: int, num_machines: int) -> None:
+    grid, is_one = config.node_grid, num_machines == 1
+    count = num_workers if is_one else num_machines
+    if grid is not None and prod(grid) != count:
+        raise OptionError(
+            f"node_grid={grid} is for {prod(grid)}, but there are {plural_text(num_workers, 'worker')} on "
+            f"{plural_text(num_machines, 'machine')}: give numbers that multiply to {count}, or 'auto'"
+        )
 
 
 def _folder_of(config: Config) -> ResultFolder | None:
@@ -338,8 +355,9 @@ def visualize(*arrays: object, stage: str | None = None, measured: bool = False)
     *arrays
         DistArrays, or what :func:`matnb.asarray` takes.
     stage
-        "recorded" for the expressions as written, the name of an optimization pass for its result, or "plan",
-        the default, for what runs where. In a notebook all of these are a click away.
+        "recorded" for the expressions as written, the name of an optimization pass for its result, "plan",
+        the default, for what runs where, or "place" for how workers were chosen as well. In a notebook the
+        others are a click away.
     measured
         Whether to show the seconds of the last run as well.
 

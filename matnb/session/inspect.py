@@ -25,7 +25,7 @@ from matnb.session import naming
 from matnb.session.planning import Planner
 from matnb.session.run import missing_results
 
-RECORDED, OPTIMIZED, PLAN = "recorded", "optimized", "plan"
+RECORDED, OPTIMIZED, PLAN, PLACE = "recorded", "optimized", "plan", "place"
 _IS_THERE = "nothing to run: the value is there; this is how it was made"
 _INTERPRETED = (
     "computed by the interpreter: NumPy and SciPy in this process, without workers and so without a plan"
@@ -34,7 +34,7 @@ _INTERPRETED = (
 
 def stage_names() -> tuple[str, ...]:
     """Return the stages that can be looked at, in their order."""
-    return (RECORDED, *(listed.name for listed in PASSES), PLAN)
+    return (RECORDED, *(listed.name for listed in PASSES), PLAN, PLACE)
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ class Looker:
         lines: list[str] = []
         if stage in (None, RECORDED):
             lines += [RECORDED, *listed(self._graph().panels(roots, known))]
-        if self._interprets and stage in (None, PLAN):
+        if self._interprets and stage in (None, PLAN, PLACE):
             return "\n".join([*lines, _INTERPRETED])
         passed: Mapping[str, Expr] | None = None
-        if stage not in (RECORDED, PLAN):
+        if stage not in (RECORDED, PLAN, PLACE):
             before = dict(roots)
             for name, after in stages(roots, known):
                 if stage in (None, name):
@@ -108,9 +108,13 @@ class Looker:
                         lines.append(f"after {name}")
                         lines += listed(self._graph().panels(after, known))
                 before = passed = after
-        if stage in (None, PLAN):
-            plan = self._plan_graph(roots, known, passed)
-            lines += [PLAN, *([f"  {plan.title}"] if plan.title == _IS_THERE else []), *listed(plan.panels)]
+        if stage in (None, PLAN, PLACE):
+            plan = self._plan_graph(roots, known, passed, stage == PLACE)
+            lines += [
+                stage or PLAN,
+                *([f"  {plan.title}"] if plan.title == _IS_THERE else []),
+                *listed(plan.panels),
+            ]
         return "\n".join(lines)
 
     def _to_run(self, roots: Mapping[str, Expr]) -> dict[str, Expr]:
@@ -154,8 +158,8 @@ class Looker:
             above.update(self._store.find(_below(roots.values(), there, self._store)))
             # The passes hide what is known, but what a loop gives is looked up in the loop.
             above = {node: array for node, array in above.items() if not isinstance(node, Loop | Cond)}
-        if stage == PLAN:
-            return Picture(self._plan_graph(roots, known))
+        if stage in (PLAN, PLACE):
+            return Picture(self._plan_graph(roots, known, places=stage == PLACE))
         after = stages(roots, above)
         if stage == RECORDED:
             return Picture(self._expressions("what was recorded", roots, above, there))
@@ -214,9 +218,10 @@ class Looker:
         roots: Mapping[str, Expr],
         known: Mapping[Expr, Stored],
         passed: Mapping[str, Expr] | None = None,
+        places: bool = False,
     ) -> GraphFacts:
         names = ExpressionGraph().names(roots, known)
-        graph = PlanGraph(self._measures, naming.called)
+        graph = PlanGraph(self._measures, naming.called, places)
         wanted = self._to_run(roots)
         if passed is not None:
             passed = {name: passed[name] for name in wanted}

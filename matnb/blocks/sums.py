@@ -110,6 +110,18 @@ def sum_of_shares(shares: Sequence[NumericArray], ranges: Sequence[Range], axis:
     return merged(nodes, ranges, axis, True)
 
 
+def share_of_shares(shares: Sequence[NumericArray], ranges: Sequence[Range], axis: int) -> NumericArray:
+    """Return the share of parts of an axis that follow one another, from the share of each, in order.
+
+    Peak memory: the shares once more, and the result.
+    """
+    nodes = np.concatenate(shares, axis=axis)
+    if nodes.dtype.kind == "c":
+        real = np.ascontiguousarray(nodes).view(np.float64).reshape(*nodes.shape, 2)
+        return share_of_shares([real], ranges, axis).view(np.complex128)[..., 0]
+    return merged(nodes, ranges, axis, False)
+
+
 class VectorSum:
     """The sum of a real vector that is given piece by piece; each but the last ends where a leaf does.
 

@@ -14,7 +14,7 @@ from matnb.program.place import SMALL_BYTES
 from matnb.program.plan import Slot
 from matnb.program.writer import BlockTask, PlanWriter, TaskWriter, cut_of
 
-_FEW_WORKERS = 8  # that one waits for at a time, for what is small
+FEW_WORKERS = 8  # that one waits for at a time, for what is small
 
 
 def write_combined(
@@ -74,7 +74,7 @@ def write_sum(block: BlockTask, parts: Sequence[Slot], monoid: str, writer: Plan
         return writer.part_of(block, part, where, "accumulate", num_bytes)
 
     owners = set(map(writer.owner_of, parts))
-    is_small = len(owners) <= _FEW_WORKERS and len(parts) * block.num_bytes < SMALL_BYTES
+    is_small = len(owners) <= FEW_WORKERS and len(parts) * block.num_bytes < SMALL_BYTES
     if len(owners) > 1 and not is_small:
         parts = (added(parts[: middle(len(parts))]), added(parts[middle(len(parts)) :]))
     elif owners != {block.owner} and not is_small:

@@ -246,7 +246,7 @@ def _is_plain(product: Product) -> bool:
     )
 
 
-def product_layout(product: Product, cuts: ProductCuts, writer: PlanWriter) -> Layout:
+def product_layout(node: Expr, product: Product, cuts: ProductCuts, writer: PlanWriter) -> Layout:
     """Return the layout of a product: each block is where its operand is that stays in place.
 
     A block that is a sum of parts of many workers lies as any other array that is cut alike.
@@ -255,7 +255,12 @@ def product_layout(product: Product, cuts: ProductCuts, writer: PlanWriter) -> L
         return laid_out(cuts.grid, writer.workers)
     first = (cuts.inner[0], cuts.inner[1])
     owners = (_owner(product, cuts, region, first, writer) for region in cuts.grid.regions())
-    return Layout(cuts.grid, tuple(owners))
+    layout = Layout(cuts.grid, tuple(owners))
+    if len(writer.workers.numbers) < MANY_WORKERS or sum(count > 1 for count in cuts.grid.counts) < 2:
+        return layout
+    # Each block reads a part of both operands: machines beside both axes may read less.
+    reads = [_reads(product, region, first) for region in cuts.grid.regions()]
+    return writer.lighter(node, (layout, laid_out(cuts.grid, writer.workers)), reads)
 
 
 def lower_product(node: Expr, product: Product, writer: PlanWriter, workers: Workers) -> None:
@@ -264,7 +269,7 @@ def lower_product(node: Expr, product: Product, writer: PlanWriter, workers: Wor
         lower_push(node, product, writer, workers)
         return
     cuts = product_cuts(node, product, writer, workers)
-    layout = product_layout(product, cuts, writer)
+    layout = product_layout(node, product, cuts, writer)
     add, inners = semiring_named(product.semiring).add.name, list(itertools.pairwise(cuts.inner))
     homes = iter([] if cuts.is_local else _placed_parts(node, product, layout, inners, writer))
     for block in writer.each_block(node, layout, "product", detail_of(product, writer)):
@@ -284,7 +289,7 @@ def _placed_parts(
 ) -> list[int]:
     # The workers of the parts of all blocks, in order.
     parts = [
-        (block, list(zip(product.operands, _operand_regions(product, region, inner), strict=True)))
+        (block, _reads(product, region, inner))
         for block, region in enumerate(layout.grid.regions())
         for inner in inners
     ]
@@ -428,6 +433,10 @@ def _operand_regions(product: Product, region: Region, inner: tuple[int, int]) -
     right_region = (*columns, inner) if product.turned else (inner, *columns)
     both = ((*left_batch, *left_region), (*right_batch, *right_region))
     return both if product.mask is None else (*both, region)
+
+
+def _reads(product: Product, region: Region, inner: tuple[int, int]) -> list[tuple[Expr, Region]]:
+    return list(zip(product.operands, _operand_regions(product, region, inner), strict=True))
 
 
 def _owner(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import groupby, pairwise, product
 from math import prod
 
 import numpy as np
@@ -14,15 +14,17 @@ from matnb.blocks.grid import Grid, Index, region_shape, regular
 from matnb.blocks.kernels.calls import packed_bytes, unpack
 from matnb.blocks.kernels.deviations import NODE, num_deviation_nodes
 from matnb.blocks.kernels.one_pass import Share
-from matnb.blocks.kernels.reductions import accumulator_dtype, multiplied
+from matnb.blocks.kernels.reductions import accumulator_dtype, combine_neighbors, multiplied
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import LAND, MAX, MIN, TIMES
 from matnb.blocks.sums import num_nodes, sums_as_tree
 from matnb.expr.nodes import Expr, Reduce
+from matnb.ops.combining import FEW_WORKERS
 from matnb.ops.maps import inside_text, write_fused
 from matnb.ops.reference import Value, dense, positions
 from matnb.ops.registry import means
 from matnb.program.operators import Finish, Fused, Run
+from matnb.program.place import SMALL_BYTES
 from matnb.program.plan import Slot
 from matnb.program.regions import region_size
 from matnb.program.writer import Ending, PlanWriter, TaskWriter
@@ -284,13 +286,62 @@ class _ReductionWriter:
         ending = (node.axes, node.keepdims, node.dtype) if following is None else ((), True, self.wide)
         merged = {}
         for index, group in groups.items():
-            task, parts = TaskWriter(), [self.parts[at] for at in group]
-            value = task.do(self._whole(one, group, ending), *(part.read(task) for part in parts))
+            ranges = [self._grid.region(at)[one.along] for at in group if one.along is not None]
+            parts, ranges = self._near(one, [self.parts[at] for at in group], ranges)
+            task, whole = TaskWriter(), Finish(node.operation, *ending, one.along, tuple(ranges))
+            value = task.do(whole, *(part.read(task) for part in parts))
             shape = tuple(1 if axis in one.merged else length for axis, length in enumerate(parts[0].shape))
             if following is not None:
                 shape = self._go_on(task, value, following, index, shape)
             merged[index] = self._add(task, parts[0].owner, "combine", shape)
         return merged
+
+    def _near(
+        self, one: Round, parts: list[_Share], ranges: list[tuple[int, int]]
+    ) -> tuple[list[_Share], list[tuple[int, int]]]:
+        # Shares of neighbors combined on their worker, then on their machine, before they travel, where this
+        # leaves the bits as they are: a share of the tree is what one block would have given.
+        node, workers = self.node, self._writer.workers
+        size = sum(prod(part.shape) for part in parts) * self.wide.itemsize
+        owners = {part.owner for part in parts}
+        # Without the tree, floats are added and multiplied in the order of all blocks.
+        is_rounded = one.along is None and self.wide.kind in "fc" and node.operation[:4] in ("sum", "prod")
+        is_small = size < SMALL_BYTES and len(owners) <= FEW_WORKERS
+        if node.operation == "deviation" or is_rounded or is_small or len(owners) < 2:
+            return parts, ranges
+        machines = dict(zip(workers.numbers, workers.machines, strict=False))
+        homes: list[Callable[[_Share], int]] = [lambda part: part.owner]
+        if len(set(machines.values())) > 1:
+            homes.append(lambda part: machines.get(part.owner, -1 - part.owner))
+        for home in homes:
+            parts, ranges = self._combined(one, parts, ranges, home)
+        return parts, ranges
+
+    def _combined(
+        self,
+        one: Round,
+        parts: Sequence[_Share],
+        ranges: Sequence[tuple[int, int]],
+        home: Callable[[_Share], int],
+    ) -> tuple[list[_Share], list[tuple[int, int]]]:
+        found: list[_Share] = []
+        covered: list[tuple[int, int]] = []
+        for _, places in groupby(range(len(parts)), key=lambda place: home(parts[place])):
+            some = list(places)
+            first, own = parts[some[0]], [ranges[place] for place in some] if ranges else []
+            covered += [(own[0][0], own[-1][1])] if own else []
+            if len(some) == 1:
+                found.append(first)
+                continue
+            task = TaskWriter()
+            combined = Run(combine_neighbors, (self.node.operation, one.along, tuple(own)))
+            task.do(combined, *(parts[place].read(task) for place in some))
+            shape = tuple(
+                num_nodes(*covered[-1]) if axis == one.along else length
+                for axis, length in enumerate(first.shape)
+            )
+            found.append(self._add(task, first.owner, "combine", tuple(shape)))
+        return found, covered
 
     def _go_on(
         self, task: TaskWriter, value: Register, one: Round, index: Index, shape: tuple[int, ...]

@@ -154,7 +154,7 @@ class _PlanLowering:
         product = self._writer.products[made]
         cuts = product_cuts(made, product, self._writer, self._workers)
         if cuts.is_local:
-            return inside, product_layout(product, cuts, self._writer)
+            return inside, product_layout(made, product, cuts, self._writer)
         lower_product(made, product, self._writer, self._workers)
         self._apart.add(made)
         return self._stage(nodes, domain)

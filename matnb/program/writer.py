@@ -542,6 +542,31 @@ class PlanWriter:
         self._placed[self._number(node)] = Placed(len(wanted), ways)
         return workers
 
+    def lighter(
+        self, node: Expr, layouts: Sequence[Layout], reads: Sequence[Sequence[tuple[Expr, Region]]]
+    ) -> Layout:
+        """Return the layout of an array with the least load, the first of several.
+
+        Parameters
+        ----------
+        layouts
+            Of the same cuts.
+        reads
+            What makes each block reads: regions of arrays.
+        """
+        if self.workers.placing != "loads":
+            return layouts[0]
+        pieces = [
+            tuple(piece for one, region in some for piece in self._pieces(one, region)) for some in reads
+        ]
+        loads = []
+        for layout in layouts:
+            simulated = self._loads.copy()
+            for region, owner, some in zip(layout.grid.regions(), layout.owners, pieces, strict=True):
+                simulated.note(owner, self.bytes_of(node, region), some)
+            loads.append(simulated.total)
+        return layouts[loads.index(min(loads))]
+
     def _pieces(self, node: Expr, region: Region) -> list[Piece]:
         # What of each block is in a region, by its slot where it is a value already.
         array = self.registers[node]

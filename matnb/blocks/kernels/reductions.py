@@ -32,7 +32,7 @@ from matnb.blocks.kernels.patterns import as_csr, pattern_of, transposed_order
 from matnb.blocks.kernels.registry import Family
 from matnb.blocks.kernels.shaping import densify
 from matnb.blocks.semiring import LAND, LOR, MAX, MIN, PLUS, TIMES, Monoid
-from matnb.blocks.sums import Range, row_sums, share_of, sum_of_shares, sums_as_tree
+from matnb.blocks.sums import Range, row_sums, share_of, share_of_shares, sum_of_shares, sums_as_tree
 from matnb.errors import DTypeError, OptionError, ShapeError
 
 # ``out`` comes filled with the identity. It is written after every entry where its dtype must wrap, since
@@ -397,6 +397,16 @@ def combine(operation: str, parts: Sequence[Dense], along: int | None = None, ra
         for part in parts[1:]:
             total = np.asarray(ufunc(total, part.values))
     return Dense(total)
+
+
+def combine_neighbors(values: Sequence[Dense], operation: str, along: int | None, ranges: Ranges) -> Dense:
+    """Combine partial results of blocks that follow one another to one of all of these; see ``combine``.
+
+    It is what their block would have given, where the operation is not a product of floats or "deviation".
+    """
+    if along is None:
+        return combine(operation, values)
+    return Dense(share_of_shares([one.values for one in values], ranges, along))
 
 
 def finish(

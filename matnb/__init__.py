@@ -13,6 +13,7 @@ from matnb.lazy import functions as _functions  # noqa: F401  registers NumPy's 
 from matnb.lazy import random, special
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, coo_array, eye, full, linspace, ones, zeros
+from matnb.lazy.functions.foreach import Splits, foreach, splits
 from matnb.lazy.functions.grouping import GroupBy, groupby, scatter_reduce
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.functions.mapping import map_blocks, reduce_blocks, replicated
@@ -59,6 +60,7 @@ __all__ = [
     "MaskedColumn",
     "MatnbError",
     "Pivot",
+    "Splits",
     "Table",
     "TableGroups",
     "TextColumn",
@@ -78,6 +80,7 @@ __all__ = [
     "dynamic_update_slice",
     "errors",
     "eye",
+    "foreach",
     "full",
     "graph",
     "groupby",
@@ -106,6 +109,7 @@ __all__ = [
     "semiring",
     "sources",
     "special",
+    "splits",
     "spy",
     "stamp",
     "start",

@@ -34,6 +34,9 @@ class Evaluator(Protocol):
     def layout(self, node: Expr) -> Layout | None:
         """Return where the blocks of an expression are, or None while it is lazy."""
 
+    def planned_layout(self, node: Expr) -> Layout:
+        """Return where the blocks of an expression are, or would be if it were computed now."""
+
     def went_through_batches(self) -> None:
         """Tell that a learner, or a loop over a source, has gone through its batches."""
 

@@ -10,6 +10,7 @@ from matnb.expr.control import Body, Cond, Loop, Variable
 from matnb.expr.interning import node_fields
 from matnb.expr.nodes import Elementwise, Expr, Literal, Regrid
 from matnb.expr.traverse import consumers, topological
+from matnb.ops.foreach import Foreach
 from matnb.ops.mapping import ReduceBlocks, Replicated
 from matnb.pictures.facts import Change, Look, NodeFacts, PanelFacts
 from matnb.pictures.quantities import bytes_text
@@ -44,7 +45,7 @@ def told_alone(node: Expr, depth: int = 3, called: Called = nameless) -> str:
 
 def kind_of(node: Expr) -> str:
     """Return shape, dtype and format of an expression."""
-    if isinstance(node, Replicated | ReduceBlocks):
+    if isinstance(node, Replicated | ReduceBlocks | Foreach):
         return f"{len(node.outputs)} results together" if len(node.outputs) > 1 else "one result"
     if isinstance(node, Loop | Cond):
         return "a loop" if isinstance(node, Loop) else "a branch"

@@ -600,6 +600,10 @@ class _Evaluator:
         stored = _stored(node)
         return None if stored is None else stored.layout
 
+    def planned_layout(self, node: Expr) -> Layout:
+        check_closed(node)
+        return self.layout(node) or current_session().planned_layout(node)
+
     def facts(self, node: Expr, with_values: bool = False) -> ArrayFacts:
         session = _looked_at()
         return array_facts(node, None if session is None else session.values_there, with_values)

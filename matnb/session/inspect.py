@@ -6,6 +6,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from matnb.backend.store import Store
+from matnb.blocks.grid import whole
+from matnb.blocks.layout import Layout
 from matnb.errors import OptionError, suggestion
 from matnb.expr.control import Cond, Loop
 from matnb.expr.nodes import Expr
@@ -116,6 +118,17 @@ class Looker:
                 *listed(plan.panels),
             ]
         return "\n".join(lines)
+
+    def layout(self, node: Expr) -> Layout:
+        """Return how an expression would lie if it were computed now; the interpreter makes it whole."""
+        if self._interprets:
+            return Layout(whole(node.shape), (0,))
+        self._planner.drop_dead()
+        roots = {"value": node}
+        known = self._store.find(topological([node], self._store))
+        _, made = self._controls(roots, known, ExpressionGraph().names(roots, known))
+        plan, optimized = self._planner.plan(roots, made)
+        return plan.outputs[optimized[node]].layout
 
     def _to_run(self, roots: Mapping[str, Expr]) -> dict[str, Expr]:
         return {

@@ -42,11 +42,13 @@ from matnb.expr.client_data import copied, held, keep_copy, keep_in_file, lost_c
 from matnb.expr.control import Cond, Final, Loop, results_of
 from matnb.expr.nodes import Data, Expr, Literal
 from matnb.expr.retention import lifetime
+from matnb.expr.stable_order import place_of
 from matnb.expr.traverse import topological
 from matnb.io.results import ResultFolder
 from matnb.lazy.array import live_expressions
 from matnb.lazy.batch_turns import batches_in_turn
 from matnb.lazy.recording import Recording, active_recording
+from matnb.ops.foreach import Foreach, ForeachArray, ForeachValue
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.quantities import plural_text
 from matnb.plan.densified import MOST_TOLD, densified
@@ -311,6 +313,7 @@ class Runner:
         self._num_taken = len(taken)
         roots = {name: node for name, node in roots.items() if name not in taken}
         order = topological(roots.values(), self._store, _with_inputs)
+        roots |= _results_beside(order, live, self._store)
         self.planner.in_use = set(order)
         for node in order:
             if isinstance(node, Data) and (block := lost_copy(node)) is not None:
@@ -759,6 +762,16 @@ def missing_results(node: Loop | Cond, order: Collection[Expr], store: Store) ->
         return []
     live = live_expressions()
     return [one for one in own if one is node or one in asked or one in live]
+
+
+def _results_beside(order: Collection[Expr], live: Collection[Expr], store: Store) -> dict[str, Expr]:
+    # What handles stand for of calls that are made on the way: a function is called once for all it gives.
+    calls = {node for node in order if isinstance(node, Foreach)}
+    if not calls:
+        return {}
+    beside = [node for node in live if isinstance(node, ForeachArray | ForeachValue) and node.call in calls]
+    missing = sorted((node for node in beside if node not in store), key=place_of)
+    return {f"beside {number}": node for number, node in enumerate(missing) if node not in order}
 
 
 def _note_densified(plan: Plan, origins: Mapping[Expr, tuple[Expr, ...]], record: Recording) -> None:

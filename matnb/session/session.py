@@ -446,15 +446,15 @@ class Session:
         with self._lock:
             return self._looker(measured).picture(roots, stage)
 
+    def planned_layout(self, node: Expr) -> Layout:
+        """Return how an expression would lie if it were computed now, as :class:`Looker` does."""
+        with self._lock:
+            return self._looker(False).layout(node)
+
     def _looker(self, measured: bool) -> Looker:
         measures = self._runner.log.measures
-        return Looker(
-            self._runner.planner,
-            self._store,
-            measures if measured else measures.without_seconds(),
-            self.memo,
-            self._interpreter.is_used,
-        )
+        seen = measures if measured else measures.without_seconds()
+        return Looker(self._runner.planner, self._store, seen, self.memo, self._interpreter.is_used)
 
     def tell(self, event: Event) -> None:
         """Call the listeners."""

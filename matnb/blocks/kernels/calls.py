@@ -18,12 +18,15 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.blocks.formats import Block, Dense, Empty, NumericArray, cast, csr_block, to_numpy, to_scipy
+from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, cast, csr_block, to_numpy, to_scipy
 from matnb.blocks.grid import Region
+from matnb.blocks.semiring import MONOIDS
 from matnb.errors import DTypeError, MatnbError, OptionError, ShapeError, kernel_error
 
 _calling: ContextVar[bool] = ContextVar("matnb_calling", default=False)
 Output = tuple[tuple[int, ...], np.dtype]  # shape and dtype of one result
+MadeArray = tuple[tuple[int, ...], np.dtype, bool]  # shape and dtype of a block, and whether it is sparse
+_SHAPE_AND_DTYPE = "say with shape= and dtype= what it gives"
 _ALIGNMENT = 64  # of each packed result: a cache line, and enough for every dtype
 
 
@@ -52,7 +55,7 @@ class Function:
     code
         What it does, which names it; ``pickled`` also says in which file and line it was written.
     takes_place
-        Whether it is told where its block is, as ``place=``.
+        Whether it is told where its block is: as ``place=``, or as ``part=`` by ``foreach``.
     """
 
     name: str
@@ -65,6 +68,27 @@ class Function:
         """Sixteen bytes that name it by what it does."""
         parts = (self.name.encode(), self.code)
         return blake2b(b"".join(b"%d:" % len(part) + part for part in parts), digest_size=16).digest()
+
+
+@dataclass(frozen=True)
+class SplitPart:
+    """One of the parts of an array for which :func:`matnb.foreach` calls a function.
+
+    Attributes
+    ----------
+    index, count
+        Its number, from 0, and how many parts there are.
+    region
+        Slices such that ``A[region]`` is the part.
+    owner
+        The number of the worker that has it; None where a function is called, as results must not depend on
+        where that is.
+    """
+
+    index: int
+    count: int
+    region: tuple[slice, ...]
+    owner: int | None = None
 
 
 @dataclass(frozen=True)
@@ -210,13 +234,21 @@ def call_on_block(
             function, lambda callee: np.apply_along_axis(_on_lanes(callee), along, to_numpy(values[0]))
         )
     where = "" if along is not None else f"the block {_place_text(region)}"
+    return _block_of_result(function, result, (shape, dtype, is_sparse), where)
+
+
+def _block_of_result(
+    function: Function, result: object, made: MadeArray, where: str, advice: str = _SHAPE_AND_DTYPE
+) -> Block:
+    _, dtype, is_sparse = made
     if sp.issparse(result):
         matrix: sp.csr_array = result.tocsr()  # type: ignore[attr-defined]  # sparse here
-        _check_result(function, matrix.shape, matrix.dtype, shape, dtype, where)
+        _check_result(function, matrix.shape, matrix.dtype, made, where, advice)
         block = csr_block(matrix.astype(dtype, copy=False))
         return block if is_sparse else Dense(to_numpy(block))
-    value = results_of((result,), function.name)[0]  # a list is one array here
-    _check_result(function, value.shape, value.dtype, shape, dtype, where)
+    on = f"{function.name} on {where}" if where else function.name
+    value = results_of((result,), on)[0]  # a list is one array here
+    _check_result(function, value.shape, value.dtype, made, where, advice)
     found = cast(value, dtype)
     return csr_block(sp.csr_array(found)) if is_sparse else Dense(found)
 
@@ -286,25 +318,27 @@ def _on_lanes(callee: Callee) -> Callable[[NumericArray], object]:
 
 
 def _check_result(
-    function: Function,
-    shape: tuple[int, ...],
-    dtype: np.dtype,
-    expected: tuple[int, ...],
-    expected_dtype: np.dtype,
-    where: str,
+    function: Function, shape: tuple[int, ...], dtype: np.dtype, made: MadeArray, where: str, advice: str
 ) -> None:
+    expected, expected_dtype, _ = made
     if shape != expected:
-        raise _broken(ShapeError, function, f"a result of shape {shape}", f"one of shape {expected}", where)
+        given, wanted = f"a result of shape {shape}", f"one of shape {expected}"
+        raise _broken(ShapeError, function, given, wanted, where, advice)
     if not np.can_cast(dtype, expected_dtype, "same_kind"):
-        raise _broken(DTypeError, function, f"a result of dtype {dtype}", f"{expected_dtype}", where)
+        raise _broken(DTypeError, function, f"a result of dtype {dtype}", f"{expected_dtype}", where, advice)
 
 
 def _broken(
-    kind: type[ShapeError | DTypeError], function: Function, given: str, wanted: str, where: str
+    kind: type[ShapeError | DTypeError],
+    function: Function,
+    given: str,
+    wanted: str,
+    where: str,
+    advice: str = _SHAPE_AND_DTYPE,
 ) -> MatnbError:
     # The error of a function that did not keep what it was recorded with, which names the line it begins on.
     if where:
-        text = f"gave {given} for {where} where {wanted} belongs; say with shape= and dtype= what it gives"
+        text = f"gave {given} for {where} where {wanted} belongs; {advice}"
     else:
         text = f"gave {given}, and {wanted} when it was recorded; give examples of the results with like="
     code = _code_of(_loaded(function))
@@ -315,8 +349,11 @@ def _broken(
     return error
 
 
-def called(function: Function, use: Callable[[Callee], object]) -> object:
-    """Return what some use of a user's function gives, whose errors are reported as its own."""
+def called(function: Function, use: Callable[[Callee], object], where: str = "") -> object:
+    """Return what some use of a user's function gives, whose errors are reported as its own.
+
+    ``where`` names what it is called on, for messages.
+    """
     token, callee = _calling.set(True), None
     try:
         callee = _loaded(function)
@@ -324,7 +361,8 @@ def called(function: Function, use: Callable[[Callee], object]) -> object:
     except OptionError:  # of a check that an algorithm of ours makes of values
         raise
     except BaseException as error:  # a user's function raises what it likes, SystemExit too
-        failed = kernel_error(error, f"{function.name} raised {type(error).__name__}: {error}")
+        on = f" on {where}" if where else ""
+        failed = kernel_error(error, f"{function.name} raised {type(error).__name__}{on}: {error}")
         failed.raised_at = _line_of(callee, error)
         failed.add_note("".join(traceback.format_exception(error)).rstrip())
         raise failed from None
@@ -392,3 +430,147 @@ def _places(outputs: tuple[Output, ...]) -> list[tuple[int, int]]:
         (start, start + prod(shape) * dtype.itemsize)
         for start, (shape, dtype) in zip(starts, outputs, strict=False)
     ]
+
+
+# Functions called for the parts of arrays: blocks of several arrays, and values, packed together.
+
+_PARTS_GIVE = "a part gives a block for each array of out= and like=, then values to combine"
+
+
+def call_on_part(
+    values: Sequence[Block],
+    function: Function,
+    arrays: Sequence[MadeArray],
+    outputs: Sequence[Output],
+    place: tuple[int, int],
+    region: Region,
+) -> Dense:
+    """Call a function on blocks as they lie, read-only, and return its results packed in a block of bytes.
+
+    Parameters
+    ----------
+    arrays, outputs
+        The blocks and then the values that it must give; short dtypes become longer ones of the same kind.
+    place, region
+        The number of the part and of all parts, and what part of its array the first block is.
+
+    Raises
+    ------
+    KernelError
+        When it raises, naming the part and with its own error and trace.
+    ShapeError, DTypeError
+        When the results are not what they must be.
+    """
+    index, count = place
+    where = f"part {index} of {count}, {_place_text(region)}"
+    part = SplitPart(index, count, tuple(slice(*one) for one in region))
+    options = {"part": part} if function.takes_place else {}
+    arguments = [_read_only(one) for one in values]
+    result = called(function, lambda callee: callee(*arguments, **options), where)
+    found = result if isinstance(result, tuple) else (result,)
+    if len(found) != len(arrays) + len(outputs):
+        wanted = f"{len(arrays) + len(outputs)}"
+        raise _broken(ShapeError, function, f"{len(found)} results", wanted, where, _PARTS_GIVE)
+    blocks = [
+        _block_of_result(function, one, made, where, _PARTS_GIVE)
+        for one, made in zip(found, arrays, strict=False)
+    ]
+    given = results_of(tuple(found[len(arrays) :]), f"{function.name} on {where}")
+    return _packed_part(function, blocks, given, arrays, outputs, where)
+
+
+def _read_only(block: Block) -> NumericArray | sp.csr_array:
+    if isinstance(block, Dense):
+        return _argument(block, is_own=False)
+    matrix = to_scipy(block)
+    for name in ("data", "indices", "indptr"):
+        view = getattr(matrix, name).view()
+        view.flags.writeable = False
+        setattr(matrix, name, view)
+    return matrix
+
+
+def _packed_part(
+    function: Function,
+    blocks: Sequence[Block],
+    given: Sequence[NumericArray],
+    arrays: Sequence[MadeArray],
+    outputs: Sequence[Output],
+    where: str,
+) -> Dense:
+    counts = [block.nnz for block, (_, _, is_sparse) in zip(blocks, arrays, strict=True) if is_sparse]
+    places, starts = _places_in_part(arrays, outputs, counts)
+    buffer = np.zeros(packed_bytes(places), np.uint8)
+    room = unpacked(buffer, places)
+    room[0][...] = counts
+    for block, start in zip(blocks, starts, strict=False):
+        match block:
+            case Dense(values):
+                room[start][...] = values
+            case Csr():
+                room[start][...] = block.pointers
+                room[start + 1][...] = block.columns
+                room[start + 2][...] = block.entries
+    for value, (shape, dtype), out in zip(given, outputs, room[starts[-1] :], strict=True):
+        _check_result(function, value.shape, dtype, (shape, dtype, False), where, _PARTS_GIVE)
+        if dtype.kind != "b":
+            _check_result(function, shape, value.dtype, (shape, dtype, False), where, _PARTS_GIVE)
+        out[...] = cast(value, dtype)
+    return Dense(buffer)
+
+
+def _places_in_part(
+    arrays: Sequence[MadeArray], outputs: Sequence[Output], counts: Sequence[int]
+) -> tuple[list[Output], list[int]]:
+    # What is packed: numbers of entries of sparse blocks, blocks, values; and where each block, and the
+    # values, begin among these.
+    index, left = np.dtype(np.int32), list(counts)
+    places: list[Output] = [((len(counts),), np.dtype(np.int64))]
+    starts = []
+    for shape, dtype, is_sparse in arrays:
+        starts.append(len(places))
+        if is_sparse:
+            nnz = left.pop(0)
+            places += [((shape[0] + 1,), index), ((nnz,), index), ((nnz,), dtype)]
+        else:
+            places.append((shape, dtype))
+    return [*places, *outputs], [*starts, len(places)]
+
+
+def _taken_from_part(
+    packed: Dense, arrays: Sequence[MadeArray], outputs: Sequence[Output]
+) -> tuple[list[NumericArray], list[int]]:
+    num_sparse = sum(is_sparse for _, _, is_sparse in arrays)
+    counts = packed.values[: 8 * num_sparse].view(np.int64).tolist()
+    places, starts = _places_in_part(arrays, outputs, counts)
+    return unpacked(packed.values, places), starts
+
+
+def array_of_part(
+    values: Sequence[Dense], arrays: Sequence[MadeArray], outputs: Sequence[Output], place: int
+) -> Block:
+    """Return one of the blocks that :func:`call_on_part` has packed, sharing their memory."""
+    room, starts = _taken_from_part(values[0], arrays, outputs)
+    (shape, dtype, is_sparse), start = arrays[place], starts[place]
+    if not is_sparse:
+        return Dense(room[start])
+    pointers, columns, entries = room[start : start + 3]
+    if not len(columns):
+        return Empty((shape[0], shape[1]), dtype)
+    return Csr((shape[0], shape[1]), pointers, columns, entries, dtype)  # type: ignore[arg-type]  # int32
+
+
+def value_of_part(
+    values: Sequence[Dense], arrays: Sequence[MadeArray], outputs: Sequence[Output], place: int
+) -> Dense:
+    """Return a copy of one of the values that :func:`call_on_part` has packed."""
+    room, starts = _taken_from_part(values[0], arrays, outputs)
+    return Dense(room[starts[-1] + place].copy())
+
+
+def combine_values(values: Sequence[Dense], monoid: str) -> Dense:
+    """Return the values of one or two parts, or of neighboring runs of parts, combined by a monoid."""
+    found = values[0].values
+    for one in values[1:]:
+        found = np.asarray(getattr(np, MONOIDS[monoid].ufunc)(found, one.values)).astype(found.dtype)
+    return Dense(found)

@@ -42,13 +42,15 @@ from matnb.ops.mapping import MapBlocks, Part, ReduceBlocks, Replicated
 from matnb.pictures.quantities import bytes_text
 
 
-def portable(fn: Callable[..., object], name: str, caller: str) -> Function:
+def portable(fn: Callable[..., object], name: str, caller: str, keyword: str = "place") -> Function:
     """Return a function as it travels to workers.
 
     Parameters
     ----------
     name, caller
         Of the function, and of what it was given to, for messages.
+    keyword
+        By which it may ask where its block is.
 
     Raises
     ------
@@ -58,7 +60,7 @@ def portable(fn: Callable[..., object], name: str, caller: str) -> Function:
     try:
         buffer = BytesIO()
         _Sender(buffer).dump(fn)
-        return Function(name, buffer.getvalue(), named_by(fn), _takes_place(fn))
+        return Function(name, buffer.getvalue(), named_by(fn), _takes(fn, keyword))
     except MatnbError as error:
         raise OptionError(
             f"{caller}: {name} cannot be sent to a worker: {error}; give every DistArray as an argument"
@@ -69,9 +71,9 @@ def portable(fn: Callable[..., object], name: str, caller: str) -> Function:
         ) from error
 
 
-def _takes_place(fn: Callable[..., object]) -> bool:
+def _takes(fn: Callable[..., object], keyword: str) -> bool:
     try:
-        found = inspect.signature(fn).parameters.get("place")
+        found = inspect.signature(fn).parameters.get(keyword)
     except (TypeError, ValueError):  # ufuncs and much that is written in C have none
         return False
     return found is not None and found.kind is inspect.Parameter.KEYWORD_ONLY
@@ -197,7 +199,7 @@ def map_blocks(
     >>> mn.map_blocks(residuals, X, y, align="rows", replicate=w).compute()
     array([ 3., 12., 21.])
     """
-    name = _name_of(fn, "map_blocks")
+    name = function_name(fn, "map_blocks")
     if align not in ("broadcast", "rows"):
         raise OptionError(f"map_blocks(align={align!r}): choose 'broadcast' or 'rows'")
     nodes, whole = _given("map_blocks", arrays, replicate)
@@ -256,7 +258,7 @@ def _tried_at(
     ]
     place = tuple(slice(0, length) for length in examples[0].shape)
     called = partial(fn, place=place) if function.takes_place else fn
-    return _tried(called, function.name, [*examples, *given])
+    return tried(called, function.name, [*examples, *given])
 
 
 @shows_user_frames
@@ -330,7 +332,7 @@ def reduce_blocks(
     A reduction tree over row blocks, as used for tall QR decompositions: Benson, Gleich and Demmel, "Direct
     QR factorizations for tall-and-skinny matrices in MapReduce architectures", 2013.
     """
-    name, combining = _name_of(fn, "reduce_blocks"), _name_of(combine, "reduce_blocks(combine=)")
+    name, combining = function_name(fn, "reduce_blocks"), function_name(combine, "reduce_blocks(combine=)")
     nodes, whole = _given("reduce_blocks", arrays, replicate)
     function = portable(fn, name, "reduce_blocks")
     combiner = portable(combine, combining, "reduce_blocks(combine=)")
@@ -365,7 +367,7 @@ def _filled_in(
 ) -> tuple[Output, ...]:
     # Shapes and dtypes of results, where they were not given as an example and two of it combined have them.
     given = tuple(made) if is_tuple else made[0]
-    again = results_of(_tried(combine, name, [given, given]), name)
+    again = results_of(tried(combine, name, [given, given]), name)
     if [one.shape for one in made] != [one.shape for one in again]:
         raise OptionError(
             f"reduce_blocks: {name} gave shapes {[one.shape for one in again]} for two results of shapes "
@@ -404,7 +406,7 @@ def apply_along_axis(
     func1d: Callable[..., object], axis: int, arr: object, *args: object, **kwargs: object
 ) -> DistArray:
     """``numpy.apply_along_axis``, for 1-D slices of up to 64 MB; results are not remembered."""
-    name = _name_of(func1d, "apply_along_axis")
+    name = function_name(func1d, "apply_along_axis")
     node = expression_of(arr)
     if node.sparse:
         node = Broadcast(node, node.shape)
@@ -423,7 +425,7 @@ def apply_along_axis(
         )
     fn = WithArguments(func1d, args, tuple(kwargs.items()))
     function = portable(fn, name, "apply_along_axis")
-    lane = results_of((_tried(fn, name, [np.ones(length, node.dtype)]),), name)[0]
+    lane = results_of((tried(fn, name, [np.ones(length, node.dtype)]),), name)[0]
     lengths = (*node.shape[:along], *lane.shape, *node.shape[along + 1 :])
     return wrap(MapBlocks((node,), function, lengths, lane.dtype, False, along, os.urandom(16)))
 
@@ -494,7 +496,8 @@ def vectorize(
     return of_arrays
 
 
-def _name_of(fn: object, caller: str) -> str:
+def function_name(fn: object, caller: str) -> str:
+    """Return what a function is called, for messages; raises an OptionError for anything else."""
     if not callable(fn):
         raise OptionError(f"{caller}: {fn!r} is not a function")
     inner = getattr(fn, "pyfunc", fn)
@@ -515,7 +518,21 @@ def _example(node: Expr, first: Expr) -> Example:
     return sp.csr_array(values) if node.sparse else values
 
 
-def _tried(fn: Callable[..., object], name: str, examples: Sequence[object]) -> object:
+def tried(
+    fn: Callable[..., object],
+    name: str,
+    examples: Sequence[object],
+    advice: str = "give them with shape= and dtype=",
+) -> object:
+    """Return what a function gives for examples of blocks, while an operation is recorded.
+
+    Raises
+    ------
+    CellCancelled
+        On an interrupt.
+    OptionError
+        If it raises, with the ``advice``.
+    """
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -527,7 +544,7 @@ def _tried(fn: Callable[..., object], name: str, examples: Sequence[object]) -> 
         kinds = ", ".join(f"{one.shape} {one.dtype}" for one in several)
         raise OptionError(
             f"{name} raised {type(error).__name__} on ones ({kinds}), which tell its result's shape and "
-            f"dtype: {error}; give them with shape= and dtype="
+            f"dtype: {error}; {advice}"
         ) from error
 
 

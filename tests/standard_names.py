@@ -90,7 +90,8 @@ DAILY = {
         "array copy identity logspace geomspace fromfunction indices tri vander fromiter frombuffer loadtxt"
     ),
     "matnb's own": (
-        "reduce groupby map_blocks reduce_blocks scatter_reduce replicated linalg.segment_solves "
+        "reduce groupby map_blocks reduce_blocks splits foreach scatter_reduce replicated "
+        "linalg.segment_solves "
         "topk "
         "dynamic_slice dynamic_update_slice associative_scan rolling special.softmax "
         "special.log_softmax special.logsumexp special.expit special.logit special.log_expit special.xlogy "

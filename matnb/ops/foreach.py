@@ -196,10 +196,7 @@ def _(node: Foreach, operands: Sequence[Value]) -> Value:
     grid, found = _grid_of(node), np.empty(_grid_of(node).num_blocks, object)
     for index, part in enumerate(grid.regions()):
         regions = [part_of(one.shape, by, part) for one, by in zip(node.cut, node.ways, strict=True)]
-        given = [
-            one[tuple(slice(*axis) for axis in region)]
-            for one, region in zip(operands, regions, strict=False)
-        ]
+        given = [_cut_out(one, region) for one, region in zip(operands, regions, strict=False)]
         blocks = [block_of(one) for one in (*given, *operands[len(given) :])]
         place = (index, grid.num_blocks)
         found[index] = call_on_part(

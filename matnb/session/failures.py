@@ -12,6 +12,7 @@ from matnb.blocks.kernels.elementwise import Link
 from matnb.errors import CellCancelled, KernelError, MatnbError, TooLargeError, kernel_error
 from matnb.expr.nodes import Elementwise, Expr, MaskedMatMul, MatMul
 from matnb.lazy.recording import Recording
+from matnb.ops.foreach import Foreach
 from matnb.plan.explain import kind_of
 from matnb.program.operators import Multiply, MultiplyMasked, Operator, SumMasked
 from matnb.program.plan import Stage, Task
@@ -72,8 +73,9 @@ def cell_error(
             )
             error.add_note(failed.trace.rstrip())
     owner = next((task.owner for task in tasks if task.key == failed.key), None)
-    if error.raised_at is not None and owner is not None and not isinstance(error, KernelError):
-        # Of a function that broke its promise; one that raised has told where by its own trace.
+    names_worker = not isinstance(error, KernelError) or any(isinstance(one, Foreach) for one in nodes)
+    if error.raised_at is not None and owner is not None and names_worker:
+        # Of a function that broke its promise, or of a part; else one that raised has its own trace.
         error.add_note(f"on worker {owner}")
     return located(error, nodes, record)
 

@@ -24,6 +24,9 @@ WITHOUT = {
     "RowExtremes": "made by a pass: tests/ops/test_row_extremes.py",
     "TallProducts": "made by a pass: tests/ops/test_tall_products.py",
     "QuotientProduct": "made by a pass: tests/passes/test_quotients.py",
+    "Foreach": "no function of NumPy's: tests/lazy/test_foreach.py",
+    "ForeachArray": "no function of NumPy's: tests/lazy/test_foreach.py",
+    "ForeachValue": "no function of NumPy's: tests/lazy/test_foreach.py",
     "Load": "a file: tests/io and tests/session/test_files.py",
     "Regrid": "cuts that are asked for: tests/plan/test_lower.py",
 }

@@ -1,0 +1,398 @@
+"""``mn.splits`` and ``mn.foreach``: the same loop over parts in plain NumPy, on any engine, and refusals."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from plan_runner import run_by_hand, whole
+from strategies import layouts
+
+import matnb as mn
+from matnb.blocks.grid import regular_cuts
+from matnb.blocks.kernels.shaping import cut
+from matnb.errors import DTypeError, KernelError, LoopBodyError, OptionError, ShapeError
+from matnb.events import RunFinished
+from matnb.expr.nodes import Expr
+from matnb.ops.interpret import interpret
+from matnb.ops.reference import block_of
+from matnb.plan.lower import lower
+from matnb.program.check import check_plan
+from matnb.program.plan import Stored, Workers
+from matnb.program.writer import Slots
+
+WORKERS = Workers((0, 1, 2), 1, 0)
+RNG = np.random.default_rng(0)
+N, M = 83, 7
+X, Y, W = RNG.standard_normal((N, M)), RNG.standard_normal(N), RNG.standard_normal(M)
+S = sp.csr_array(sp.random_array((N, M), density=0.3, format="csr", rng=1))
+
+
+@pytest.fixture(
+    scope="module",
+    params=["interpret", "threads", "workers", "gang", pytest.param("processes", marks=pytest.mark.cluster)],
+)
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    options: dict[str, Any] = {
+        "interpret": {"engine": "interpret"},
+        "threads": {"workers": 1, "threads": 2},
+        "workers": {"workers": 3, "threads": 1, "engine": "dask"},
+        "gang": {"workers": 2, "threads": 1, "engine": "gang"},
+        "processes": {"workers": 2, "threads": 1, "processes": True},
+    }
+    with mn.start(**options[request.param]):
+        yield request.param
+    mn.stop()
+
+
+@pytest.fixture
+def two() -> Iterator[mn.session.Session]:
+    with mn.start(workers=2, threads=1) as session:
+        yield session
+    mn.stop()
+
+
+def regions(count: int, length: int = N) -> list[slice]:
+    return [slice(*pair) for pair in pairwise(regular_cuts(length, count))]
+
+
+def neighbors_first(values: Sequence[Any], combine: Callable[[Any, Any], Any] = np.add) -> Any:
+    """Return values combined in pairs, then what they gave, in plain NumPy."""
+    found = list(values)
+    while len(found) > 1:
+        pairs = [found[place : place + 2] for place in range(0, len(found), 2)]
+        found = [reduce(combine, pair) for pair in pairs]
+    return found[0]
+
+
+def scores(s: sp.csr_array, y: np.ndarray, w: np.ndarray, *, part: Any) -> tuple[Any, ...]:
+    """Give a dense vector, a sparse block, a sum of floats, the least, and what was seen of the part."""
+    made = s @ w - y
+    seen = np.zeros(64, np.int64)
+    seen[part.index] = part.count + part.region[0].start
+    return made, s * 2.0, (made**2).sum(), made.min(), seen
+
+
+def test_any_engine_gives_the_bits_of_the_loop_in_numpy(engine: str) -> None:
+    for count in (1, 2, 5, 40):
+        s, y, made = mn.asarray(S), mn.asarray(Y), mn.zeros(N)
+        results = mn.foreach(
+            scores, mn.splits(s, y, n=count), whole=[W], out=[made], like=S, reduce=["plus", "min", "plus"]
+        )
+        assert results[0] is made
+        plain = [S[rows] @ W - Y[rows] for rows in regions(count)]
+        found, twice, total, least, seen = mn.compute(*results)
+        np.testing.assert_array_equal(found, np.concatenate(plain))
+        assert isinstance(results[1].to_scipy(), sp.csr_array)
+        assert (results[1].to_scipy() != 2 * S).nnz == 0
+        assert twice.shape == S.shape
+        assert total == neighbors_first([(one**2).sum() for one in plain])
+        assert least == min(one.min() for one in plain)
+        assert seen[:count].tolist() == [count + rows.start for rows in regions(count)]
+
+
+def test_columns_and_blocks_are_parts_too(engine: str) -> None:
+    for count in (1, 3, M):
+        x, s = mn.asarray(X), mn.asarray(S)
+        turned = mn.foreach(
+            lambda x, s: x[::-1] + s.sum(axis=0), mn.splits(x, by="columns", n=count),
+            mn.splits(s, by="columns"), like=np.empty(X.shape),
+        )  # fmt: skip
+        np.testing.assert_array_equal(turned.compute(), X[::-1] + S.sum(axis=0))
+        scaled = mn.foreach(lambda s: s * 3.0, mn.splits(s, by="columns", n=count), like=s)
+        assert (scaled.to_scipy() != 3 * S).nnz == 0
+    grid = mn.splits(x, by="blocks", n=(4, 3))
+    flipped, number = mn.foreach(lambda x: (x[::-1, ::-1], 1), grid, like=x)
+    expected = X.copy()
+    for rows in regions(4):
+        for columns in regions(3, M):
+            expected[rows, columns] = X[rows, columns][::-1, ::-1]
+    np.testing.assert_array_equal(flipped.compute(), expected)
+    assert int(number) == 12
+
+
+def test_it_works_on_the_state_of_a_loop(engine: str) -> None:
+    A = sp.csr_array(sp.random_array((N, N), density=0.2, format="csr", rng=2))
+    a, z = mn.asarray(A), mn.asarray(Y)
+
+    def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        x, _ = state
+        new = mn.zeros(N)
+        new, change = mn.foreach(
+            lambda a, z, old, x: (new := a @ x / 30 + z, np.abs(new - old).max()),
+            mn.splits(a, n=5), mn.splits(z, x), whole=x, out=[new], reduce="max",
+        )  # fmt: skip
+        return new, change
+
+    found, count = mn.iterate(
+        step, (mn.zeros(N), mn.asarray(np.inf)), until=lambda old, new: new[1] < 1e-6, max_iterations=60
+    )
+    x, rounds, change = np.zeros(N), 0, np.inf
+    while change >= 1e-6:
+        new = np.concatenate([A[rows] @ x / 30 + Y[rows] for rows in regions(5)])
+        change, x, rounds = np.abs(new - x).max(), new, rounds + 1
+    assert int(count) == rounds
+    np.testing.assert_array_equal(found[0].compute(), x)
+    assert float(found[1]) == change
+
+
+def run_cut(root: Expr, sources: dict[Expr, Any], cuts: dict[Expr, Any]) -> np.ndarray:
+    """Run the plan of an expression over arrays that lie as they are cut."""
+    slots, stored, blocks = Slots(), {}, {}
+    for number, (node, values) in enumerate(sources.items()):
+        names = tuple(f"{number}-{place}" for place in range(cuts[node].grid.num_blocks))
+        stored[node] = slots.of(Stored(cuts[node], names))
+        for slot, region in zip(stored[node].keys, cuts[node].grid.regions(), strict=True):
+            blocks[slot] = cut(block_of(values), tuple(slice(*part) for part in region))
+    plan = lower([root], (), stored, WORKERS, slots)
+    check_plan(plan)
+    return whole(root, plan.outputs[root], run_by_hand(plan, blocks))
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(drawn=st.data(), count=st.integers(1, 40))
+def test_fixed_parts_give_the_same_bits_however_arrays_lie(drawn: st.DataObject, count: int) -> None:
+    s, y, w = mn.asarray(S), mn.asarray(Y), mn.asarray(W)
+    results = mn.foreach(
+        scores, mn.splits(s, y, n=count), whole=w, like=(Y, S), reduce=["plus", "min", "plus"]
+    )
+    sources = {s.expression: S, y.expression: Y, w.expression: W}
+    cuts = {one: drawn.draw(layouts(one.shape)) for one in sources}
+    for one in results:
+        expected = interpret(one.expression)
+        made = run_cut(one.expression, sources, cuts)
+        if sp.issparse(expected):
+            made, expected = np.asarray(made), expected.toarray()
+        np.testing.assert_array_equal(made, expected)
+
+
+@settings(max_examples=30)
+@given(drawn=st.data())
+def test_without_a_number_parts_are_those_of_the_first_array(drawn: st.DataObject) -> None:
+    x, y = mn.asarray(X), mn.asarray(Y)
+    seen = mn.foreach(lambda x, y, *, part: np.full(len(y), part.index), mn.splits(x), mn.splits(y), like=Y)
+    cuts = {one: drawn.draw(layouts(one.shape)) for one in (x.expression, y.expression)}
+    made = run_cut(seen.expression, {x.expression: X, y.expression: Y}, cuts)
+    first = cuts[x.expression].grid
+    if first.counts[1] == 1:
+        expected = np.concatenate([np.full(b - a, k) for k, (a, b) in enumerate(pairwise(first.cuts[0]))])
+        np.testing.assert_array_equal(made, expected)
+    else:
+        assert (np.diff(made) >= 0).all()
+
+
+def test_a_call_runs_where_the_first_block_is_and_gathers_nothing(two: mn.session.Session) -> None:
+    moved: list[int] = []
+    two.subscribe(lambda event: moved.append(event.moved_bytes) if isinstance(event, RunFinished) else None)
+    a = mn.asarray(RNG.random((4000, 50)), blocks=4).persist()
+    b = mn.asarray(RNG.random(4000), blocks=4).persist()
+    del moved[:]
+    made = mn.foreach(lambda a, b: a * b[:, None], mn.splits(a), mn.splits(b), like=a).persist()
+    assert moved == [0]
+    assert made.layout == a.layout
+    assert [part.owner for part in mn.splits(a)] == list(a.layout.owners)
+
+
+def test_a_function_is_called_once_a_part_for_all_its_results(
+    two: mn.session.Session, tmp_path: Path
+) -> None:
+    calls = str(tmp_path / "calls")
+
+    def counted(x: np.ndarray, *, part: Any) -> tuple[np.ndarray, float]:
+        with open(calls, "a") as file:
+            file.write(f"{part.count} ")
+        return x + 1, x.sum()
+
+    x = mn.asarray(X).persist()
+    made, total = mn.foreach(counted, mn.splits(x, n=3), like=x)
+    assert float(total) == neighbors_first([X[rows].sum() for rows in regions(3)])
+    np.testing.assert_array_equal(made.compute(), X + 1)
+    assert Path(calls).read_text().split().count("3") == 3
+
+
+def test_an_old_version_stays_with_who_read_it(two: mn.session.Session) -> None:
+    p = mn.asarray(X)
+    before = p + 0
+    q = p.copy()
+    mn.foreach(lambda p: p * 2, mn.splits(p, n=3), out=[p])
+    mn.foreach(lambda p: p + 1, mn.splits(p, n=3), out=[p])
+    np.testing.assert_array_equal(p.compute(), X * 2 + 1)
+    np.testing.assert_array_equal(before.compute(), X)
+    np.testing.assert_array_equal(q.compute(), X)
+
+
+def test_parts_follow_a_repartition_between_two_calls(two: mn.session.Session) -> None:
+    a = mn.asarray(S, blocks=3).persist()
+    parts = mn.splits(a)
+    ranks = [mn.foreach(lambda a, w: a @ w, parts, whole=W, like=Y)]
+    ranks[0].persist()
+    mn.repartition(a, cuts=[0, 10, 70, 71, N])
+    assert [part.region[0] for part in parts] == [slice(0, 10), slice(10, 70), slice(70, 71), slice(71, N)]
+    ranks.append(mn.foreach(lambda a, w: 1 * (a @ w), parts, whole=W, like=Y))
+    assert ranks[1].persist().layout.grid.cuts == ((0, 10, 70, 71, N),)
+    np.testing.assert_array_equal(ranks[0].compute(), S @ W)
+    np.testing.assert_array_equal(ranks[1].compute(), S @ W)
+
+
+def test_looking_at_parts_computes_nothing(two: mn.session.Session) -> None:
+    runs: list[RunFinished] = []
+    two.subscribe(lambda event: runs.append(event) if isinstance(event, RunFinished) else None)
+    lazy = mn.asarray(RNG.random((6000, 30))) * 2 + 1
+    parts = mn.splits(lazy)
+    assert len(parts) == 2
+    assert parts[1] == list(parts)[-1]
+    assert parts[1].region == (slice(3000, 6000), slice(0, 30))
+    assert [part.owner for part in parts] == [0, 1]
+    assert "2 parts" in repr(parts)
+    assert "[3000:6000, 0:30]" in repr(parts)
+    assert "worker 1" in parts._repr_html_()
+    assert not runs
+    cut = mn.splits(lazy.persist())
+    assert [part.owner for part in cut] == list(lazy.layout.owners)
+    iterated = mn.iterate(lambda x: x + 1, lazy, max_iterations=2)[0]
+    assert len(mn.splits(iterated)) == 2
+
+
+def failing(x: np.ndarray, *, part: Any) -> np.ndarray:
+    if part.index == 2:
+        raise ZeroDivisionError("no inverse")
+    return x
+
+
+def test_a_part_that_fails_is_named_with_its_worker_and_line(two: mn.session.Session) -> None:
+    x = mn.asarray(X, blocks=4)
+    with pytest.raises(
+        KernelError, match=r"failing raised ZeroDivisionError on part 2 of 4, \[41:62, 0:7\]"
+    ) as caught:
+        mn.foreach(failing, mn.splits(x, n=4), like=x).compute()
+    told = " ".join(caught.value.__notes__)
+    assert "on worker 1" in told
+    assert 'raise ZeroDivisionError("no inverse")' in told
+
+    def writes(x: np.ndarray) -> np.ndarray:
+        x[0] = 1
+        return x
+
+    with pytest.raises(OptionError, match=r"writes raised ValueError on ones.*read-only"):
+        mn.foreach(writes, mn.splits(x, n=4), like=x)
+    with pytest.raises(KernelError, match=r"writes raised ValueError on part 0 of 4.*read-only"):
+        mn.foreach(writes, mn.splits(x, n=4), like=x, reduce=()).compute()
+    s = mn.asarray(S)
+
+    def sparse_writes(s: sp.csr_array) -> sp.csr_array:
+        s.data[:] = 0
+        return s
+
+    with pytest.raises(KernelError, match=r"sparse_writes raised ValueError on part 0 of 4.*read-only"):
+        mn.foreach(sparse_writes, mn.splits(s, n=4), like=s, reduce=()).compute()
+
+
+def test_what_a_function_must_give_is_checked_before_and_while_it_runs(two: mn.session.Session) -> None:
+    x, parts = mn.asarray(X), mn.splits(mn.asarray(X), n=4)
+    with pytest.raises(ShapeError, match=r"gave a block of shape \(1, 7\) float64 for ones.*\(2, 7\)"):
+        mn.foreach(lambda x: x[:1], parts, out=[x])
+    with pytest.raises(DTypeError, match="gave a NoneType"):
+        mn.foreach(lambda x: None, parts, out=[x])
+    with pytest.raises(ShapeError, match="gave 1 result, and out= and like= name 2 arrays"):
+        mn.foreach(lambda x: x, parts, out=[x], like=X)
+    with pytest.raises(
+        ShapeError, match=r"for part 1 of 4, \[20:41, 0:7\] where one of shape \(21, 7\) belongs"
+    ):
+        mn.foreach(lambda x, *, part: x[part.index :], parts, like=X, reduce=()).compute()
+    with pytest.raises(ShapeError, match=r"gave 2 results for part 0 of 4.*where 1 belongs"):
+        mn.foreach(lambda x: (x, 1), parts, like=X, reduce=()).compute()
+    with pytest.raises(DTypeError, match=r"on part 0 of 4.* gave a NoneType"):
+        mn.foreach(lambda x: None, parts, like=X, reduce=()).compute()
+    with pytest.raises(DTypeError, match="dtype complex128 for part 0 of 4"):
+        mn.foreach(lambda x: x * 1j, parts, like=X, reduce=()).compute()
+
+
+def test_arguments_are_refused_in_a_sentence() -> None:
+    x, y = mn.asarray(X), mn.asarray(Y)
+    with pytest.raises(OptionError, match="give the parts of an array"):
+        mn.foreach(abs)
+    with pytest.raises(OptionError, match=r"DistArray is no parts; give mn.splits"):
+        mn.foreach(abs, x)
+    with pytest.raises(OptionError, match=r"unequal numbers of parts, \[2\] and \[3\]"):
+        mn.foreach(max, mn.splits(x, n=2), mn.splits(y, n=3), like=x)
+    with pytest.raises(OptionError, match="names one array twice"):
+        mn.foreach(abs, mn.splits(x), out=[x, x])
+    with pytest.raises(OptionError, match="ndarray in out= is not a DistArray"):
+        mn.foreach(abs, mn.splits(x), out=[X])  # type: ignore[list-item]
+    with pytest.raises(OptionError, match="give a list"):
+        mn.foreach(abs, mn.splits(x), out=x)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="no monoid 'sum'"):
+        mn.foreach(abs, mn.splits(x), out=[x], reduce="sum")
+    with pytest.raises(OptionError, match="reduce= names 2 monoids for the 1 values"):
+        mn.foreach(np.sum, mn.splits(x), reduce=["plus", "min"])
+    with pytest.raises(OptionError, match="gives nothing"):
+        mn.foreach(np.sum, mn.splits(x), reduce=())
+    with pytest.raises(OptionError, match="3 is not a function"):
+        mn.foreach(3, mn.splits(x))  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match="axes that are split must be equally long"):
+        mn.foreach(max, mn.splits(x), mn.splits(mn.ones(5)), like=x)
+    with pytest.raises(ShapeError, match="axes that are split must be equally long"):
+        mn.foreach(abs, mn.splits(x), like=np.ones(5), reduce=())
+    with pytest.raises(ShapeError, match="do not have equally many rows"):
+        mn.splits(x, mn.ones(5))
+    with pytest.raises(ShapeError, match="a number has no parts"):
+        mn.splits(x.sum())
+    with pytest.raises(ShapeError, match="names 1 axes, and 2 are split by blocks"):
+        mn.splits(x, by="blocks", n=2)
+    with pytest.raises(OptionError, match="did you mean 'rows'"):
+        mn.splits(x, by="row")
+    with pytest.raises(OptionError, match="whole numbers from 1"):
+        mn.splits(x, n=0)
+    with pytest.raises(OptionError, match="is not a DistArray"):
+        mn.splits(X)  # type: ignore[arg-type]
+
+    def looks(x: Any) -> Any:
+        return x * len(mn.splits(x))
+
+    with pytest.raises(LoopBodyError, match="has no parts to look at yet"):
+        mn.iterate(looks, x, max_iterations=2)
+
+
+def test_a_function_that_is_not_pure_is_called_again(two: mn.session.Session) -> None:
+    x = mn.asarray(X)
+
+    def draws() -> np.ndarray:
+        made = mn.foreach(
+            lambda x: np.random.default_rng().random(len(x)), mn.splits(x, n=2), like=Y, pure=False
+        )
+        assert isinstance(made, mn.DistArray)
+        return np.asarray(made.compute())
+
+    assert (draws() != draws()).any()
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_a_worker_killed_in_the_middle_changes_no_bits(tmp_path: Path) -> None:
+    flag = tmp_path / "killed"
+    flag.touch()
+
+    def dies(x: np.ndarray, *, part: Any) -> tuple[np.ndarray, float]:
+        if part.index == 3 and part.count == 5 and flag.exists():
+            flag.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return x * 2, x.sum()
+
+    with mn.start(workers=2, threads=1, processes=True):
+        x = mn.asarray(X)
+        made, total = mn.foreach(dies, mn.splits(x, n=5), like=x)
+        found, value = mn.compute(made, total)
+        assert not flag.exists()
+        np.testing.assert_array_equal(found, X * 2)
+        assert value == neighbors_first([X[rows].sum() for rows in regions(5)])
+    mn.stop()

@@ -178,6 +178,12 @@ def regular_parts(shape: Shape, by: str, counts: Sequence[int]) -> tuple[tuple[i
     )
 
 
+def tied_to_parts(node: Expr) -> Foreach | None:
+    """Return the call of a function that is not safe, of which an expression is a result or is the call."""
+    call = node.call if isinstance(node, ForeachArray | ForeachValue) else node
+    return call if isinstance(call, Foreach) and not call.is_safe else None
+
+
 def has_fixed_parts(node: Foreach) -> bool:
     """Tell whether parts are the same however arrays are cut."""
     return bool(node.cuts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from weakref import WeakKeyDictionary, WeakSet, ref
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from matnb.blocks.layout import Cuts
 from matnb.errors import OptionError
 from matnb.expr.nodes import Expr
 from matnb.expr.stable_order import place_of
+from matnb.lazy.array import live_expressions
+from matnb.ops.foreach import Foreach, tied_to_parts
 from matnb.pictures.escaping import shortened
 from matnb.pictures.quantities import axes_text
 from matnb.plan.explain import told_alone
@@ -113,6 +115,8 @@ class GroupState:
         Whether it ever was.
     hindered
         Why it cannot be repartitioned as it is cut now: then loops do not pause for it again and again.
+    tied
+        Why the loop that was prepared last keeps its cuts, whatever was decided; empty where it does not.
     units, units_from
         What an entry and a row take, and over how many iterations that was measured.
     """
@@ -128,6 +132,7 @@ class GroupState:
     pending: Pending | None = None
     was_repartitioned: bool = False
     hindered: str = ""
+    tied: str = ""
     units: tuple[float, float] = (ENTRY_SECONDS, ROW_SECONDS)
     units_from: int = 0
 
@@ -335,6 +340,13 @@ class Group:
         return cost.entry_seconds, cost.row_seconds
 
 
+def tie_words(call: Foreach | None) -> str:
+    """Return why the arrays of a function that is not safe keep their cuts; empty for None."""
+    if call is None:
+        return ""
+    return f"the cuts stay: {call.function.name} is tied to its parts, as foreach(safe=False) says"
+
+
 def has_rows_cut(entry: Entry) -> bool:
     """Return whether an array has rows, no other axis of it is cut, and its blocks' sizes are known."""
     layout = entry.stored.layout
@@ -373,14 +385,6 @@ def _common(nodes: Iterable[Expr], axes: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted(axis for axis, found in lengths.items() if len(found) == 1 and () not in found))
 
 
-@dataclass(frozen=True, eq=False)
-class _Hold:
-    # Arrays whose cuts stay, why, and what has to be alive for it.
-    nodes: WeakSet[Expr]
-    reason: str
-    needed_by: ref[Expr]
-
-
 class Groups:
     """Finds groups, with what is known of each, and knows which arrays a user wants to lie alike.
 
@@ -398,7 +402,6 @@ class Groups:
         self._texts: WeakKeyDictionary[Expr, str] = WeakKeyDictionary()
         self._num_alike: Counter[str] = Counter()
         self._declared: list[Partners] = []
-        self._holds: list[_Hold] = []
 
     def let_decide(self, policy: Callable[[], Policy]) -> None:
         """Give every group another policy from now on; what was measured stays known."""
@@ -459,19 +462,13 @@ class Groups:
         others = sorted((one for one in found.nodes if one is not node), key=place_of) if found else ()
         return {one: entry for one in others if (entry := self._store.entry(one)) is not None}
 
-    def hold(self, nodes: Iterable[Expr], reason: str, needed_by: Expr) -> None:
-        """Let arrays keep their cuts and owners for a reason, as long as an expression is needed."""
-        self._holds = [one for one in self._holds if one.needed_by() is not None]
-        self._holds.append(_Hold(WeakSet(nodes), reason, ref(needed_by)))
-
     def held(self, entries: Iterable[Entry]) -> str:
-        """Return why some of these arrays have to keep their cuts; empty where they need not."""
-        if not self._holds:
-            return ""
+        """Return why some arrays keep their cuts: a result of a function tied to their parts lives; else ''."""
         asked = set(entries)
-        for one in self._holds:
-            if one.needed_by() is not None and any(self._store.entry(node) in asked for node in one.nodes):
-                return one.reason
+        for result in live_expressions():
+            call = tied_to_parts(result)
+            if call is not None and any(self._store.entry(one) in asked for one in (result, *call.cut)):
+                return tie_words(call)
         return ""
 
     def of(self, entries: Mapping[Expr, Entry]) -> list[Group]:

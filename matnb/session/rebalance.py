@@ -19,6 +19,7 @@ from matnb.blocks.layout import Cuts, Layout, spread
 from matnb.errors import OptionError, TooLargeError
 from matnb.events import Event, TaskTimed
 from matnb.expr.nodes import Expr
+from matnb.ops.foreach import tied_to_parts
 from matnb.pictures.quantities import axes_text
 from matnb.plan.hoisting import LAYING_OUT
 from matnb.plan.looping import ControlPlan
@@ -33,6 +34,7 @@ from matnb.session.groups import (
     Pending,
     Question,
     has_rows_cut,
+    tie_words,
 )  # fmt: skip
 from matnb.session.loop_parts import LoopWatch, Span
 from matnb.session.planning import Planner
@@ -118,11 +120,13 @@ class Balancer:
         if self.decider.setting.is_off or self._planner.workers().slots == 1:
             return found
         remaining = replace(span, has_until=span.has_until or not isfinite(span.limit)).num_remaining(0)
-        works = _asked_once(plan)
+        works, tie = _asked_once(plan), _tie_in(plan)
         for group in self.groups.of(found):
-            group.state.hindered = ""
+            group.state.hindered, group.state.tied = "", tie
             asked = Question(by_time, 0, remaining, work=partial(_work_of, group, works))
             decision = self.decider.ask_before(group, asked)
+            if decision.acts and tie:
+                decision = replace(decision, acts=False, after=decision.before, reason=tie)
             found = _with(found, self.decider.enacted(group, decision, by_time))
         return found
 
@@ -302,7 +306,7 @@ class Balancer:
         found, have_come = dict(entries), not set(self._planner.workers().numbers).issubset(watch.workers)
         for group in self.groups.of(found):
             by_time = group.main in watch.mains
-            if not (by_time or have_come):
+            if not (by_time or have_come) or group.state.tied:
                 continue
             self.decider.refine(group, by_time)
             decision = self.decider.ask(group, _asked_in(watch, group, by_time))
@@ -338,6 +342,12 @@ def _work_of(group: Group, works: Callable[[], Mapping[str, RowWork]]) -> RowWor
     known = works()
     digests = (node.digest.hex() for node in group.arrays)
     return next((known[one] for one in digests if one in known), RowWork())
+
+
+def _tie_in(plan: ControlPlan) -> str:
+    # Why a loop's arrays keep their cuts: its body calls a function that is tied to them.
+    calls = (tied_to_parts(stage.expression) for stage in plan.stages)
+    return tie_words(next((call for call in calls if call is not None), None))
 
 
 def _with(entries: Mapping[Expr, Entry], new: Mapping[Entry, Entry]) -> dict[Expr, Entry]:
@@ -478,7 +488,7 @@ class Decider:
             if must:
                 raise OptionError(f"repartition: {group.name} cannot be cut anew: {reason}")
             group.state.hindered = reason
-            decision = replace(decision, acts=False, reason=reason)
+            decision = replace(decision, acts=False, after=decision.before, reason=reason)
         workers = self._planner.workers().numbers
         if decision.acts and (wrong := _wrong(decision.after, group.cuts, workers)):
             group.state.hindered = wrong
@@ -594,7 +604,7 @@ class Decider:
     def decided(self, watch: LoopWatch, group: Group) -> Decision:
         """Ask the policy of a group while its loop runs; a refusal is noted."""
         decision = self.ask(group, _asked_in(watch, group))
-        hindered = self._layouts.held(group.arrays.values()) or group.state.hindered
+        hindered = group.state.tied or self._layouts.held(group.arrays.values()) or group.state.hindered
         if decision.acts and hindered:
             decision = replace(decision, acts=False, reason=hindered)
         if not decision.acts:

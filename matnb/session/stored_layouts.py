@@ -100,21 +100,6 @@ class StoredLayouts:
         self._emit(BlocksMoved(name, done.num_blocks, done.moved_bytes, done.seconds))
         return done
 
-    def hold(self, nodes: Sequence[Expr], reason: str, needed_by: Expr) -> None:
-        """Let arrays keep their cuts and owners: no policy and no user changes them meanwhile.
-
-        Parameters
-        ----------
-        nodes
-            The arrays; what is to lie as they do follows them.
-        reason
-            Why, in a sentence for the history and for errors.
-        needed_by
-            The cuts stay until nothing needs this expression any more.
-        """
-        self._groups.hold(nodes, reason, needed_by)
-        self.forget_times(entry for node in nodes if (entry := self._store.entry(node)) is not None)
-
     def held(self, entries: Iterable[Entry]) -> str:
         """Return why some of these arrays have to keep their cuts; empty where they need not."""
         return self._groups.held(entries)

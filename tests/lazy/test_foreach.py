@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fixed_policy import NUM_ROWS, A, B, Stubborn, looped, sessions, small
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plan_runner import run_by_hand, whole
@@ -31,6 +32,7 @@ from matnb.program.check import check_plan
 from matnb.program.plan import Stored, Workers
 from matnb.program.writer import Slots
 
+__all__ = ["sessions", "small"]
 WORKERS = Workers((0, 1, 2), 1, 0)
 RNG = np.random.default_rng(0)
 N, M = 83, 7
@@ -122,8 +124,8 @@ def test_columns_and_blocks_are_parts_too(engine: str) -> None:
 
 
 def test_it_works_on_the_state_of_a_loop(engine: str) -> None:
-    A = sp.csr_array(sp.random_array((N, N), density=0.2, format="csr", rng=2))
-    a, z = mn.asarray(A), mn.asarray(Y)
+    links = sp.csr_array(sp.random_array((N, N), density=0.2, format="csr", rng=2))
+    a, z = mn.asarray(links), mn.asarray(Y)
 
     def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
         x, _ = state
@@ -139,7 +141,7 @@ def test_it_works_on_the_state_of_a_loop(engine: str) -> None:
     )
     x, rounds, change = np.zeros(N), 0, np.inf
     while change >= 1e-6:
-        new = np.concatenate([A[rows] @ x / 30 + Y[rows] for rows in regions(5)])
+        new = np.concatenate([links[rows] @ x / 30 + Y[rows] for rows in regions(5)])
         change, x, rounds = np.abs(new - x).max(), new, rounds + 1
     assert int(count) == rounds
     np.testing.assert_array_equal(found[0].compute(), x)
@@ -374,6 +376,82 @@ def test_a_function_that_is_not_pure_is_called_again(two: mn.session.Session) ->
         return np.asarray(made.compute())
 
     assert (draws() != draws()).any()
+
+
+# Presto's hazards: a function that is tied to its parts, and a balancer that would cut them anew.
+
+
+def first_row(block: Any, *, part: Any) -> Any:
+    made = block.tolil()
+    made[0] = part.index + 1.0
+    return made.tocsr()
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("engine", ["gang", "dask"])
+def test_an_unsafe_function_keeps_the_cuts_of_its_arrays_while_a_result_lives(
+    sessions: Callable[..., mn.session.Session], engine: str
+) -> None:
+    session = sessions(rebalance=Stubborn({0: (0, 7, 90, NUM_ROWS)}), engine=engine)
+    a = mn.asarray(A, blocks=4).persist()
+    cuts = a.layout.grid.cuts
+    marked = mn.foreach(first_row, mn.splits(a), like=a, safe=False)
+    expected = A.tolil()
+    for number, (start, _) in enumerate(pairwise(cuts[0])):
+        expected[start] = number + 1.0
+    for number, one in enumerate((a, marked, a)):
+        looped(one, 20 + number)
+        assert a.layout.grid.cuts == cuts
+        assert one.layout.grid.cuts == cuts
+        assert (marked.compute() != expected.tocsr()).nnz == 0
+    reasons = {one.decision.reason for one in session.history}
+    assert reasons == {"the cuts stay: first_row is tied to its parts, as foreach(safe=False) says"}
+    assert "first_row is tied to its parts" in repr(mn.history())
+    refusal = r"repartition of .*first_row is tied to its parts.*release the function's results first"
+    for name, parts in (("a", 3), ("marked", 3), ("a", (2, 2))):
+        with pytest.raises(OptionError, match=refusal):
+            mn.repartition({"a": a, "marked": marked}[name], parts)
+    with pytest.raises(OptionError, match=r"align: the cuts stay: first_row"):
+        mn.align(a, mn.asarray(B))
+    del marked, one
+    looped(a, 30)
+    assert a.layout.grid.cuts[0] == (0, 7, 90, NUM_ROWS)
+
+
+@pytest.mark.usefixtures("small")
+def test_an_unsafe_function_in_a_loop_keeps_the_cuts_of_what_it_reads(
+    sessions: Callable[..., mn.session.Session],
+) -> None:
+    session = sessions(rebalance=Stubborn({3: (0, 7, 90, NUM_ROWS)}))
+    a = mn.asarray(A, blocks=4).persist()
+    cuts = a.layout.grid.cuts
+
+    def step(x: mn.DistArray) -> Any:
+        made = mn.foreach(
+            lambda a, x, *, part: a @ x / 100 + part.index, mn.splits(a), whole=x, like=x, safe=False
+        )
+        assert isinstance(made, mn.DistArray)
+        return made
+
+    found = mn.iterate(step, mn.asarray(B), max_iterations=200)[0].compute()
+    assert a.layout.grid.cuts == cuts
+    x = B
+    for _ in range(200):
+        x = np.concatenate([A[i:j] @ x / 100 + k for k, (i, j) in enumerate(pairwise(cuts[0]))])
+    np.testing.assert_array_equal(found, x)
+    assert any("is tied to its parts" in one.decision.reason for one in session.history)
+
+
+def test_an_unsafe_function_has_its_parts_though_its_array_is_made_again(two: mn.session.Session) -> None:
+    x = mn.asarray(X, blocks=5)
+    numbered = mn.foreach(lambda x, *, part: np.full(len(x), part.index), mn.splits(x), like=Y, safe=False)
+    cut = x.expression.operands[0]
+    other = mn.DistArray(cut)
+    del x
+    assert numbered.expression.call.cuts == ((0, 16, 33, 49, 66, N),)
+    expected = np.concatenate([np.full(rows.stop - rows.start, k) for k, rows in enumerate(regions(5))])
+    np.testing.assert_array_equal(numbered.compute(), expected)
+    np.testing.assert_array_equal(other.compute(), X)
 
 
 @pytest.mark.slow

@@ -14,17 +14,22 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from fixed_policy import NUM_ROWS, A, B, Stubborn, looped, sessions, small
+from foreach_als import als
+from foreach_kmeans import kmeans
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plan_runner import run_by_hand, whole
 from strategies import layouts
 
 import matnb as mn
+from matnb.blocks.formats import csr_block
 from matnb.blocks.grid import regular_cuts
 from matnb.blocks.kernels.shaping import cut
+from matnb.blocks.kernels.solves import segment_solves
 from matnb.errors import DTypeError, KernelError, LoopBodyError, OptionError, ShapeError
 from matnb.events import RunFinished
 from matnb.expr.nodes import Expr
+from matnb.learn.alternating import AlternatingSquares
 from matnb.ops.interpret import interpret
 from matnb.ops.reference import block_of
 from matnb.plan.lower import lower
@@ -376,6 +381,45 @@ def test_a_function_that_is_not_pure_is_called_again(two: mn.session.Session) ->
         return np.asarray(made.compute())
 
     assert (draws() != draws()).any()
+
+
+# Algorithms in both dialects.
+
+
+def kernel_factors(ratings: sp.csr_array, others: np.ndarray) -> np.ndarray:
+    """Return the factors of rows by the sums of ``mn.learn.ALS`` on workers, in their order."""
+    return segment_solves(csr_block(ratings), np.ascontiguousarray(others), 0.1, True)
+
+
+def rated() -> sp.csr_array:
+    found = sp.random_array((90, 40), density=0.2, format="csr", rng=5)
+    found.data = np.ceil(found.data * 10) / 2
+    return sp.csr_array(found)
+
+
+def test_als_by_foreach_is_that_of_learn(engine: str) -> None:
+    ratings, k = mn.asarray(rated(), blocks=3), 4
+    learned = mn.learn.ALS(factors=k, regularization=0.1, iterations=3, random_state=1).fit(ratings)
+    start = AlternatingSquares(0.1, None, "cholesky").start(ratings, k, 1)
+    U, M = als(ratings, start.T, 3)
+    np.testing.assert_allclose(U.T.compute(), learned.user_factors_.compute(), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(M.T.compute(), learned.item_factors_.compute(), rtol=1e-8, atol=1e-10)
+    if engine != "interpret":  # whose learner has other sums
+        U, M = als(ratings, start.T, 3, kernel_factors)
+        np.testing.assert_array_equal(U.T.compute(), learned.user_factors_.compute())
+        np.testing.assert_array_equal(M.T.compute(), learned.item_factors_.compute())
+
+
+def test_kmeans_by_foreach_has_the_bits_of_learn(engine: str) -> None:
+    rng = np.random.default_rng(2)
+    points = rng.normal(size=(600, 3)) + 4 * rng.integers(0, 4, 600)[:, None]
+    points = np.round(points * 256) / 256  # so that sums are exact in any order
+    X, start = mn.asarray(points, blocks=5), points[:4]
+    learned = mn.learn.KMeans(4, init=start, n_init=1, tol=0).fit(X)
+    centers, labels, count = kmeans(X, mn.asarray(start))
+    np.testing.assert_array_equal(centers.compute(), learned.cluster_centers_.compute())
+    np.testing.assert_array_equal(labels.compute(), learned.labels_.compute())
+    assert int(count) == learned.n_iter_
 
 
 # Presto's hazards: a function that is tied to its parts, and a balancer that would cut them anew.

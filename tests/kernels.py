@@ -20,6 +20,7 @@ NUMPY_WORDS = PROJECT / "example_notebooks" / "06_numpy_words.ipynb"
 RECOMMENDER = PROJECT / "example_notebooks" / "07_recommender.ipynb"
 TOPICS = PROJECT / "example_notebooks" / "08_topics.ipynb"
 FROM_DATAFRAMES = PROJECT / "example_notebooks" / "09_from_dataframes.ipynb"
+PRESTO = PROJECT / "example_notebooks" / "10_presto.ipynb"
 
 
 class KernelOfThisPython(AsyncKernelManager):

@@ -45,7 +45,9 @@ def told_alone(node: Expr, depth: int = 3, called: Called = nameless) -> str:
 
 def kind_of(node: Expr) -> str:
     """Return shape, dtype and format of an expression."""
-    if isinstance(node, Replicated | ReduceBlocks | Foreach):
+    if isinstance(node, Foreach):
+        return f"{node.function.name}(...)"
+    if isinstance(node, Replicated | ReduceBlocks):
         return f"{len(node.outputs)} results together" if len(node.outputs) > 1 else "one result"
     if isinstance(node, Loop | Cond):
         return "a loop" if isinstance(node, Loop) else "a branch"

@@ -20,6 +20,7 @@ from kernels import (
     NOTHING_TWICE,
     NUMPY_WORDS,
     PAGERANK,
+    PRESTO,
     PROJECT,
     RECOMMENDER,
     TAXI,
@@ -43,6 +44,7 @@ EXAMPLES = {
     RECOMMENDER: ({}, 2, 1, "if all were guessed as the mean"),
     TOPICS: ({"num_documents": 6_000, "batch_size": 500}, 1, 1, "kitchen"),
     FROM_DATAFRAMES: ({"num_rentals": 20_000}, 1, 1, "for each kilometre"),
+    PRESTO: ({"num_pages": 2_000}, 1, 1, "The factors have the same bits in both dialects: <strong>True"),
 }
 PLACEHOLDERS = (
     "Loading widget",

@@ -273,7 +273,7 @@ def foreach(
     ...     return new, np.abs(new - x[part.region[0]]).sum()
     >>> p, change = mn.foreach(update_rank, mn.splits(M), mn.splits(z), whole=[x], out=[p])
     >>> p.compute(), float(change)
-    (array([2.5, 2.5, 2.5, 2.5]), 4.0)
+    (array([2.5, 2.5, 2.5, 2.5]), 5.0)
 
     References
     ----------

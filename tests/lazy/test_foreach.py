@@ -108,6 +108,28 @@ def test_any_engine_gives_the_bits_of_the_loop_in_numpy(engine: str) -> None:
         assert seen[:count].tolist() == [count + rows.start for rows in regions(count)]
 
 
+def test_edges(engine: str) -> None:
+    nothing, x, s = mn.zeros((0, 3)), mn.asarray(X), mn.asarray(S)
+    made, total = mn.foreach(lambda a: (a * 2, a.sum()), mn.splits(nothing, n=3), like=nothing)
+    assert made.compute().shape == (0, 3)
+    assert float(total) == 0
+    assert len(mn.splits(nothing, n=3)) == 1
+    assert len(mn.splits(x, n=100)) == N  # no part without a row
+    bits = mn.asarray(Y > 0)
+    some, every, count = mn.foreach(
+        lambda b: (b.any(), b.all(), b[:1]), mn.splits(bits, n=4), reduce=["lor", "land", "plus"]
+    )
+    assert (some.dtype, every.dtype, count.dtype) == (bool, bool, np.int64)
+    assert (bool(some), bool(every)) == ((Y > 0).any(), (Y > 0).all())
+    assert count.compute() == sum(Y[rows][0] > 0 for rows in regions(4))
+    turns = mn.foreach(lambda x: x.sum(axis=0) * 1j, mn.splits(x, n=4))
+    np.testing.assert_array_equal(
+        turns.compute(), neighbors_first([X[rows].sum(axis=0) for rows in regions(4)]) * 1j
+    )
+    product = mn.foreach(lambda x, s: x @ s.T, mn.splits(x, n=3), whole=s, like=np.empty((N, N)))
+    np.testing.assert_array_equal(product.compute(), np.concatenate([X[rows] @ S.T for rows in regions(3)]))
+
+
 def test_columns_and_blocks_are_parts_too(engine: str) -> None:
     for count in (1, 3, M):
         x, s = mn.asarray(X), mn.asarray(S)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.formats import NumericArray
-from matnb.blocks.grid import MOST_PARTS, Region, region_shape
+from matnb.blocks.grid import MOST_PARTS, Grid, Region, region_shape
 from matnb.blocks.kernels.calls import Function, SplitPart, results_of
 from matnb.blocks.kernels.labels import reduced_dtype
 from matnb.blocks.layout import Layout
@@ -124,7 +124,10 @@ def layout_of_parts(nodes: tuple[Expr, ...], by: str, cuts: Cuts) -> Layout:
     function, space = Function("parts", b"", b""), split_space(nodes[0].shape, by)
     made = SplitArray(space, np.dtype(np.uint8), False, BLOCKS)
     call = Foreach(nodes, function, (by,) * len(nodes), (made,), (), cuts, True, b"", 0)
-    return evaluator().planned_layout(ForeachArray(call, 0))
+    found = evaluator().planned_layout(ForeachArray(call, 0))
+    if cuts and found.grid.cuts != cuts:  # the interpreter's, which makes arrays whole
+        return Layout(Grid(cuts), found.owners[:1] * Grid(cuts).num_blocks)
+    return found
 
 
 def splits(*arrays: DistArray, by: str = "rows", n: int | Sequence[int] | None = None) -> Splits:

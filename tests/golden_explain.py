@@ -331,6 +331,16 @@ def functions_of_a_user() -> object:
 
 
 @listed
+def parts_of_two_arrays() -> object:
+    def ranked(a: sp.csr_array, old: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, float]:
+        new = a @ x
+        return new, np.abs(new - old).max()
+
+    A, x, p = sparse(), vector(20_000), mn.zeros(20_000)
+    return mn.foreach(ranked, mn.splits(A, n=3), mn.splits(p), whole=x, out=[p], reduce="max")
+
+
+@listed
 def joined() -> object:
     x = matrix()
     return np.concatenate([x, x * 2]), np.stack([x, x + 1]), np.pad(x, 2)

@@ -435,6 +435,7 @@ CASES = [
         lambda x: mn.reduce_blocks(lambda x: x.T @ x, x, combine=np.add, shape=(64, 64), dtype=float),
         matrix,
     ),
+    named("foreach", lambda x: mn.foreach(lambda x: (x * 2, x.sum()), mn.splits(x), like=x), vector),
     named("reduce", lambda x: mn.reduce(x, "max"), vector),
     named("groupby", lambda k, x: mn.groupby(k).sum(x), whole, vector),
     named("groupby of many", lambda k, x: mn.groupby(k).sum(x), places, vector, share=0.5),

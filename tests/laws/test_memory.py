@@ -57,6 +57,7 @@ ALONE = {
     "DistArray.count_nonzero": "np.count_nonzero has its case",
     "load": "readers have a law of their own",
     "save": "readers have a law of their own",
+    "splits": "no array",
     "spy": "a picture: what it counts runs as an expression of its own",
     "plot": "a picture: what it looks for runs as expressions of its own",
     "table": "columns, each of which comes as by asarray",
@@ -165,7 +166,7 @@ Slices of sparse arrays are projected with the temporaries of a whole block.
 Not bounded before they run: the sparse state of a loop that grows by products, or after the first
 iteration (an upper bound of the entries of its products and sums is counted before they are computed,
 and refused then); slices of a sparse array whose rows hold many more entries than average, which are
-projected at the average; and memory used by a user-defined function (`map_blocks`, `replicated`), of
+projected at the average; and memory used by a user-defined function (`map_blocks`, `foreach`, `replicated`), of
 which only arguments and results count.
 """
 

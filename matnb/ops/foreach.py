@@ -184,11 +184,6 @@ def tied_to_parts(node: Expr) -> Foreach | None:
     return call if isinstance(call, Foreach) and not call.is_safe else None
 
 
-def has_fixed_parts(node: Foreach) -> bool:
-    """Tell whether parts are the same however arrays are cut."""
-    return bool(node.cuts)
-
-
 # What it means: the whole arrays are one part, unless the parts are fixed.
 
 
@@ -309,14 +304,14 @@ def _(node: Foreach, writer: PlanWriter, workers: Workers) -> None:
 
 
 def _bytes_made(node: Foreach, part: Region, writer: PlanWriter) -> int:
-    sizes = ((one.lengths, one.made(part), one.is_sparse) for one in node.arrays)
-    share = sum(packed_bytes([made[:2]]) for _, made, is_sparse in sizes if not is_sparse)
-    sparse = [one for one in node.cut if one.sparse]
-    if any(one.is_sparse for one in node.arrays) and sparse:
-        share += max(writer.bytes_of(one) for one in sparse) // max(
-            1, writer.registers[node.inputs[0]].layout.grid.num_blocks
-        )
-    return share + packed_bytes(node.value_outputs)
+    # Of sparse arrays it is guessed that they have as many entries as the fullest that is given.
+    given = [(one, by) for one, by in zip(node.cut, node.ways, strict=True) if one.sparse]
+    fullest = max((writer.bytes_of(one, part_of(one.shape, by, part)) for one, by in given), default=0)
+    sizes = [
+        fullest if is_sparse else packed_bytes([(shape, dtype)])
+        for shape, dtype, is_sparse in node.made(part)
+    ]
+    return sum(sizes) + packed_bytes(node.value_outputs)
 
 
 def _array_cuts(one: SplitArray, cuts: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
@@ -328,8 +323,8 @@ def _array_cuts(one: SplitArray, cuts: tuple[tuple[int, ...], ...]) -> tuple[tup
 
 
 def _kind_of(node: Foreach) -> str:
-    # What a function gives follows its parts, and so the cuts, unless they are fixed.
-    return "part" if has_fixed_parts(node) else "call"
+    # What a function gives follows its parts, and so the cuts, unless those of the parts are fixed.
+    return "part" if node.cuts else "call"
 
 
 @lowers(ForeachArray)

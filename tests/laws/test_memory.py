@@ -166,8 +166,8 @@ Slices of sparse arrays are projected with the temporaries of a whole block.
 Not bounded before they run: the sparse state of a loop that grows by products, or after the first
 iteration (an upper bound of the entries of its products and sums is counted before they are computed,
 and refused then); slices of a sparse array whose rows hold many more entries than average, which are
-projected at the average; and memory used by a user-defined function (`map_blocks`, `foreach`, `replicated`), of
-which only arguments and results count.
+projected at the average; and memory used by a user-defined function (`map_blocks`, `foreach`,
+`replicated`), of which only arguments and results count.
 """
 
 

@@ -33,6 +33,7 @@ from matnb.learn.alternating import AlternatingSquares
 from matnb.ops.interpret import interpret
 from matnb.ops.reference import block_of
 from matnb.plan.lower import lower
+from matnb.plan.reproducibility import bits_follow_cuts
 from matnb.program.check import check_plan
 from matnb.program.plan import Stored, Workers
 from matnb.program.writer import Slots
@@ -218,6 +219,17 @@ def test_without_a_number_parts_are_those_of_the_first_array(drawn: st.DataObjec
         np.testing.assert_array_equal(made, expected)
     else:
         assert (np.diff(made) >= 0).all()
+
+
+def test_bits_follow_the_cuts_unless_the_parts_are_fixed(two: mn.session.Session) -> None:
+    x = mn.asarray(RNG.random((6000, 30)))
+    for n, follows in ((None, True), (4, False)):
+        made, total = mn.foreach(
+            lambda x: (x @ x.T[:, :1], x.sum()), mn.splits(x, n=n), like=np.empty((6000, 1))
+        )
+        for one in (made, total):
+            plan, _ = two._runner.planner.plan({"value": one.expression}, {})
+            assert bits_follow_cuts(plan.stages, plan.tasks) == follows
 
 
 def test_a_call_runs_where_the_first_block_is_and_gathers_nothing(two: mn.session.Session) -> None:

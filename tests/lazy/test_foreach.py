@@ -131,6 +131,19 @@ def test_edges(engine: str) -> None:
     np.testing.assert_array_equal(product.compute(), np.concatenate([X[rows] @ S.T for rows in regions(3)]))
 
 
+def test_blocks_are_read_only(engine: str) -> None:
+    def writes(x: np.ndarray) -> np.ndarray:
+        x[0] = 1
+        return x
+
+    x, s = mn.asarray(X), mn.asarray(S)
+    for given_whole in ((), (x,)):
+        called = writes if not given_whole else (lambda s, x: writes(x))
+        parts = mn.splits(x if not given_whole else s, n=4)
+        with pytest.raises(KernelError, match=r"raised ValueError on part \d of 4.*read-only"):
+            mn.foreach(called, parts, whole=given_whole, like=x, reduce=()).compute()
+
+
 def test_columns_and_blocks_are_parts_too(engine: str) -> None:
     for count in (1, 3, M):
         x, s = mn.asarray(X), mn.asarray(S)
@@ -523,6 +536,22 @@ def test_an_unsafe_function_in_a_loop_keeps_the_cuts_of_what_it_reads(
     np.testing.assert_array_equal(found, x)
     # Before the loop the policy is asked in any case, while it runs where there was time to.
     assert first or any("is tied to its parts" in one.decision.reason for one in session.history)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_aligned_with_an_array_does_not_move_it_from_its_parts(
+    sessions: Callable[..., mn.session.Session],
+) -> None:
+    sessions(rebalance="off")
+    a, b = mn.asarray(A, blocks=4), mn.asarray(B, blocks=3).persist()
+    mn.align(a, b)
+    numbered = mn.foreach(lambda b, *, part: np.full(len(b), part.index), mn.splits(b), like=B, safe=False)
+    a.persist()
+    looped(a, 5)
+    assert b.layout.grid.counts == (3,)
+    del numbered
+    looped(a, 6)
+    assert b.layout.grid.cuts[0] == a.layout.grid.cuts[0]
 
 
 def test_an_unsafe_function_has_its_parts_though_its_array_is_made_again(two: mn.session.Session) -> None:

@@ -21,7 +21,7 @@ WAYS: tuple[Placing, ...] = ("owners", "home", "loads")
 _HELD, _RECEIVED, _SENT = range(3)
 
 
-class Piece(NamedTuple):
+class PieceRead(NamedTuple):
     """Something that a task reads: what it is, the worker that has it, and its bytes."""
 
     name: Hashable
@@ -29,13 +29,13 @@ class Piece(NamedTuple):
     num_bytes: int
 
 
-class Part(NamedTuple):
+class PlacedPart(NamedTuple):
     """A task that makes a part of a block: which block, the worker and bytes of that, and what it reads."""
 
     block: int
     home: int
     num_bytes: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PieceRead, ...]
 
     @property
     def workers(self) -> list[int]:
@@ -67,7 +67,7 @@ class SimulatedLoads:
         found._near, found._far = self._near.copy(), self._far.copy()
         return found
 
-    def note(self, owner: int, num_bytes: int, pieces: Iterable[Piece]) -> None:
+    def note(self, owner: int, num_bytes: int, pieces: Iterable[PieceRead]) -> None:
         """Note a task: its worker, the bytes of its value, and what it reads."""
         trips = self._trips(owner, pieces)
         far = self._far_trips(trips)
@@ -77,7 +77,7 @@ class SimulatedLoads:
         self._near.grow(owner, held, [(one.worker, to, one.num_bytes) for one, to in trips])
         self._far.grow(machine, held, far)
 
-    def load_with(self, part: Part, worker: int) -> tuple[float, int]:
+    def load_with(self, part: PlacedPart, worker: int) -> tuple[float, int]:
         """Return the load with a part made on a worker and read at home, and the bytes that travel for it."""
         moved = self._trips(worker, part.pieces)
         held = part.num_bytes + sum(one.num_bytes for one, _ in moved)
@@ -87,7 +87,7 @@ class SimulatedLoads:
         load = self._far.total_with(self._machine_of(worker), held, far) + NEAR * near_load
         return load, sum(size for _, _, size in far) + sum(size for _, _, size in near)
 
-    def add(self, part: Part, worker: int) -> None:
+    def add(self, part: PlacedPart, worker: int) -> None:
         """Note a part made on a worker, whose sum with others from there goes home once."""
         self.note(worker, part.num_bytes, part.pieces)
         self.note(part.home, 0, [piece for piece, _ in self._way_home(part, worker)])
@@ -95,17 +95,17 @@ class SimulatedLoads:
     def _machine_of(self, worker: int) -> int:
         return self._machines.get(worker, -1 - worker)  # one that is not known is a machine of its own
 
-    def _trips(self, owner: int, pieces: Iterable[Piece]) -> list[tuple[Piece, int]]:
+    def _trips(self, owner: int, pieces: Iterable[PieceRead]) -> list[tuple[PieceRead, int]]:
         return [
             (one, owner) for one in pieces if one.worker != owner and (one.name, owner) not in self._copies
         ]
 
-    def _way_home(self, part: Part, worker: int) -> list[tuple[Piece, int]]:
+    def _way_home(self, part: PlacedPart, worker: int) -> list[tuple[PieceRead, int]]:
         # The sum of a worker's parts of a block goes once.
-        sum_of_worker = Piece(("sum", part.block, worker), worker, part.num_bytes)
+        sum_of_worker = PieceRead(("sum", part.block, worker), worker, part.num_bytes)
         return self._trips(part.home, [sum_of_worker])
 
-    def _far_trips(self, trips: Iterable[tuple[Piece, int]]) -> list[tuple[int, int, int]]:
+    def _far_trips(self, trips: Iterable[tuple[PieceRead, int]]) -> list[tuple[int, int, int]]:
         # What goes from machine to machine, once for all workers of one.
         found = []
         for one, to in trips:
@@ -156,7 +156,7 @@ class _Most:
 
 
 def placed(
-    loads: SimulatedLoads, parts: Sequence[Part], workers: Workers
+    loads: SimulatedLoads, parts: Sequence[PlacedPart], workers: Workers
 ) -> tuple[list[int], tuple[tuple[Placing, float], ...]]:
     """Return the worker of each part, and the load to which each way that was looked at leads."""
     if workers.placing == "turns":
@@ -178,3 +178,19 @@ def placed(
         found.append((simulated.total, chosen))
     _, best = min(found, key=lambda one: one[0])
     return best, tuple((way, load) for way, (load, _) in zip(ways, found, strict=True))
+
+
+def lightest(
+    loads: SimulatedLoads,
+    owners: Sequence[Sequence[int]],
+    sizes: Sequence[int],
+    pieces: Sequence[Sequence[PieceRead]],
+) -> int:
+    """Return which owners of an array's blocks, sizes and what they read have the least load."""
+    totals = []
+    for some in owners:
+        simulated = loads.copy()
+        for owner, size, read in zip(some, sizes, pieces, strict=True):
+            simulated.note(owner, size, read)
+        totals.append(simulated.total)
+    return totals.index(min(totals))

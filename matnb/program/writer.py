@@ -5,19 +5,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from matnb.blocks.grid import Index, Region, intersect, region_shape, relative
 from matnb.blocks.layout import Layout
 from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Data, Expr, Literal
 from matnb.program.fusing import FusedStep, fused
-from matnb.program.loads import Part, Piece, SimulatedLoads, placed
+from matnb.program.loads import PieceRead, PlacedPart, SimulatedLoads, lightest, placed
 from matnb.program.matching import Product
 from matnb.program.memory import estimate_bytes, peaks
 from matnb.program.operators import Cut, Flip, Join, Multiply, Operator
 from matnb.program.plan import Placed, Plan, Shipment, Slot, Stage, Step, Stored, Task, Workers
 from matnb.program.regions import region_size
 
+Reads: TypeAlias = Sequence[tuple[Expr, Region]]  # regions of arrays that a task reads
 _RELAYED_BYTES = 64 * 1024  # below, a task more takes longer than what it spares
 
 
@@ -300,7 +302,7 @@ class PlanWriter:
         self._sizes[slot] = num_bytes
         if len(self.workers.numbers) > 1:
             owners, sizes = self.slots.owners, self._sizes
-            read = [Piece(one, owners.get(one, owner), sizes.get(one, 0)) for one in made.inputs]
+            read = [PieceRead(one, owners.get(one, owner), sizes.get(one, 0)) for one in made.inputs]
             self._loads.note(owner, num_bytes, read)
 
     def _number(self, node: Expr) -> int:
@@ -516,75 +518,42 @@ class PlanWriter:
         owner, num_bytes = self.owner_of(source), self.bytes_of(node, common)
         return self.add(writer, owner, "cut", num_bytes, node, ("cut", source, common))
 
-    def place(
-        self, node: Expr, layout: Layout, parts: Sequence[tuple[int, Sequence[tuple[Expr, Region]]]]
-    ) -> list[int]:
-        """Return the workers of the tasks that make parts of an array's blocks: where the loads grow least.
+    def place(self, node: Expr, layout: Layout, parts: Sequence[tuple[int, Reads]]) -> list[int]:
+        """Return the workers of tasks that make parts of an array's blocks: where the loads grow least.
 
-        Parameters
-        ----------
-        layout
-            Of the array.
-        parts
-            The number of the block of which each is a part, and the regions of arrays that it reads.
+        ``parts`` have the number of the block of which each is one, and the regions of arrays that it reads.
         """
-        regions = list(layout.grid.regions())
+        sizes = [self.bytes_of(node, region) for region in layout.grid.regions()]
         wanted = [
-            Part(
-                block,
-                layout.owners[block],
-                self.bytes_of(node, regions[block]),
-                tuple(piece for one, region in reads for piece in self._pieces(one, region)),
-            )
+            PlacedPart(block, layout.owners[block], sizes[block], self._pieces(reads))
             for block, reads in parts
         ]
         workers, ways = placed(self._loads, wanted, self.workers)
         self._placed[self._number(node)] = Placed(len(wanted), ways)
         return workers
 
-    def lighter(
-        self, node: Expr, layouts: Sequence[Layout], reads: Sequence[Sequence[tuple[Expr, Region]]]
-    ) -> Layout:
-        """Return the layout of an array with the least load, the first of several.
-
-        Parameters
-        ----------
-        layouts
-            Of the same cuts.
-        reads
-            What makes each block reads: regions of arrays.
-        """
+    def lighter(self, node: Expr, layouts: Sequence[Layout], reads: Sequence[Reads]) -> Layout:
+        """Return the layout of an array with the least load, of some of the same cuts; reads are by block."""
         if self.workers.placing != "loads":
             return layouts[0]
-        pieces = [
-            tuple(piece for one, region in some for piece in self._pieces(one, region)) for some in reads
-        ]
-        loads = []
-        for layout in layouts:
-            simulated = self._loads.copy()
-            for region, owner, some in zip(layout.grid.regions(), layout.owners, pieces, strict=True):
-                simulated.note(owner, self.bytes_of(node, region), some)
-            loads.append(simulated.total)
-        return layouts[loads.index(min(loads))]
+        sizes = [self.bytes_of(node, region) for region in layouts[0].grid.regions()]
+        owners = [layout.owners for layout in layouts]
+        return layouts[lightest(self._loads, owners, sizes, [self._pieces(some) for some in reads])]
 
-    def _pieces(self, node: Expr, region: Region) -> list[Piece]:
-        # What of each block is in a region, by its slot where it is a value already.
-        array = self.registers[node]
-        grid = array.layout.grid
-        found: list[Piece] = []
-        if node in self.endings:
-            return found
-        for index in grid.overlapping(region):
-            number, bounds = grid.number(index), grid.region(index)
-            common, slot = intersect(bounds, region), array.keys[number]
-            name: Hashable = slot
-            if common == bounds:
-                size = self._sizes.get(slot, 0) or self.bytes_of(node, bounds)
-            else:
-                name, size = ("cut", slot, common), self.bytes_of(node, common)
-                name = self.found(name) or name
-            found.append(Piece(name, array.layout.owners[number], size))
-        return found
+    def _pieces(self, reads: Reads) -> tuple[PieceRead, ...]:
+        # What of each block is read, by its slot where it is a value already.
+        found: list[PieceRead] = []
+        for node, region in reads:
+            array = self.registers[node]
+            grid = array.layout.grid
+            for index in grid.overlapping(region) if array.keys else ():
+                number, bounds = grid.number(index), grid.region(index)
+                common, slot = intersect(bounds, region), array.keys[number]
+                name: Hashable = slot if common == bounds else ("cut", slot, common)
+                size = self._sizes.get(slot, 0) if common == bounds else 0
+                size = size or self.bytes_of(node, common)
+                found.append(PieceRead(self.found(name) or name, array.layout.owners[number], size))
+        return tuple(found)
 
     def note_reuse(self, node: Expr) -> None:
         """Note that an array which was on the workers already is read."""

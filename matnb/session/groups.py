@@ -32,6 +32,7 @@ _INDEX_BYTES = 4
 _GAIN_ITERATIONS = 3  # that are measured before a repartition's gain is noted
 _LEAST_COST_SECONDS, _MOST_COST_SECONDS = 0.002, 2.0
 _LEAST_RATE, _MOST_RATE = 10.0**7, 10.0**11  # bytes a second
+RELEASE = "release the results of that function first"
 _LONGEST_NAME = 40  # characters of an array that no variable names
 
 
@@ -463,7 +464,7 @@ class Groups:
         return {one: entry for one in others if (entry := self._store.entry(one)) is not None}
 
     def held(self, entries: Iterable[Entry]) -> str:
-        """Return why some arrays keep their cuts: a result of a function tied to their parts lives; else ''."""
+        """Return why some arrays keep their cuts: a result of a function tied to their parts lives."""
         asked = set(entries)
         for result in live_expressions():
             call = tied_to_parts(result)

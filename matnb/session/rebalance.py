@@ -27,6 +27,7 @@ from matnb.plan.reproducibility import bits_follow_cuts
 from matnb.plan.row_work import RowWork, row_works
 from matnb.program.plan import Plan, Workers
 from matnb.session.groups import (
+    RELEASE,
     Group,
     Groups,
     GroupState,
@@ -261,7 +262,9 @@ class Balancer:
         layouts = {node: layout, **{one: layout.along(axes, one.shape) for one in arrays}}
         entries = [entry for one in layouts if (entry := self._store.entry(one)) is not None]
         if reason := self.layouts.held(entries):
-            raise OptionError(f"repartition: {self.groups.name(node)} cannot be cut anew: {reason}")
+            raise OptionError(
+                f"repartition: {self.groups.name(node)} cannot be cut anew: {reason}; {RELEASE}"
+            )
         self.layouts.forget_times(entries)
         parts = " x ".join(map(str, layout.grid.counts))
         self.layouts.lay_out(layouts, "asked", f"a user wants these parts: {parts} blocks")
@@ -486,7 +489,7 @@ class Decider:
                 group.state.hindered = decision.reason
         if decision.acts and (reason := self._layouts.held(group.arrays.values())):
             if must:
-                raise OptionError(f"repartition: {group.name} cannot be cut anew: {reason}")
+                raise OptionError(f"repartition: {group.name} cannot be cut anew: {reason}; {RELEASE}")
             group.state.hindered = reason
             decision = replace(decision, acts=False, after=decision.before, reason=reason)
         workers = self._planner.workers().numbers

@@ -22,7 +22,7 @@ from matnb.events import BlocksMoved, Event, Rebalanced
 from matnb.expr.nodes import Expr
 from matnb.expr.stable_order import place_of
 from matnb.pictures.quantities import axes_text
-from matnb.session.groups import Group, Groups, Partners, has_rows_cut, has_sizes, once_each
+from matnb.session.groups import RELEASE, Group, Groups, Partners, has_rows_cut, has_sizes, once_each
 from matnb.session.planning import Planner
 from matnb.session.repartitioner import Repartition, Repartitioner
 
@@ -118,7 +118,7 @@ class StoredLayouts:
         moved = [entry for node in layouts if (entry := self._store.entry(node)) is not None]
         if reason := self.held(moved):
             raise OptionError(
-                f"align: {', '.join(map(self._groups.name, layouts))} cannot be moved: {reason}"
+                f"align: {', '.join(map(self._groups.name, layouts))} cannot be moved: {reason}; {RELEASE}"
             )
         self._groups.declare(partners)
         self._lay_beside(partners, leader, layouts)

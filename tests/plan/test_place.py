@@ -16,7 +16,7 @@ from matnb.blocks.grid import regular
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
 from matnb.plan.lower import lower
-from matnb.program.loads import Part, Piece, SimulatedLoads, placed
+from matnb.program.loads import PieceRead, PlacedPart, SimulatedLoads, placed
 from matnb.program.place import factored, laid_out
 from matnb.program.plan import Plan, Workers
 
@@ -165,9 +165,13 @@ def test_the_product_of_squares_moves_each_operand_along_one_axis_of_the_machine
 # the search
 
 
-pieces = st.builds(Piece, st.integers(0, 30), st.integers(0, 5), st.integers(1, 1000))
+pieces = st.builds(PieceRead, st.integers(0, 30), st.integers(0, 5), st.integers(1, 1000))
 parts = st.builds(
-    Part, st.integers(0, 4), st.integers(0, 5), st.integers(1, 1000), st.lists(pieces, max_size=3).map(tuple)
+    PlacedPart,
+    st.integers(0, 4),
+    st.integers(0, 5),
+    st.integers(1, 1000),
+    st.lists(pieces, max_size=3).map(tuple),
 )
 
 

@@ -48,7 +48,7 @@ _USABLE = ("running", "paused")
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """One Dask worker; its position in :attr:`Cluster.workers` is its owner number.
+    """One Dask worker; its position in :attr:`DaskCluster.workers` is its owner number.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Attendance:
     trouble: str = ""
 
 
-class Cluster:
+class DaskCluster:
     """What matnb runs on: a scheduler and numbered workers, reached through a client of our own.
 
     Parameters
@@ -247,7 +247,7 @@ class Cluster:
                     for topic in self._topics:
                         self.client.unsubscribe_topic(topic)
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> DaskCluster:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -310,7 +310,7 @@ class Cluster:
         return {address: _worker_info(address, each) for address, each in known}, has_starting
 
 
-def start(config: Config) -> Cluster:
+def start(config: Config) -> DaskCluster:
     """Start a scheduler and workers on this machine: in this process, or with a process for each worker.
 
     No port is opened: worker processes talk by sockets in a folder that only the user may enter, or over the
@@ -345,7 +345,7 @@ def start(config: Config) -> Cluster:
         undo.callback(servers.close, _CLOSE_SECONDS)
         client = MatnbClient(servers.cluster, set_as_default=False)
         undo.callback(client.close)
-        cluster = Cluster(client, description, servers)
+        cluster = DaskCluster(client, description, servers)
         undo.pop_all()
     return cluster
 
@@ -356,7 +356,7 @@ def connect(
     scheduler_file: str | None = None,
     security: Security | None = None,
     timeout_seconds: float = 10.0,
-) -> Cluster:
+) -> DaskCluster:
     """Use a cluster that is there already, through a client of our own.
 
     Versions are compared first: matnb, Dask and distributed must be the same on this process, the scheduler
@@ -400,7 +400,7 @@ def connect(
             check_versions(client, _seconds_until(deadline))
         except TimeoutError as error:
             raise ClusterError(f"the workers of {address} do not answer") from error
-        cluster = Cluster(client, f"the Dask cluster at {Location(address)}")
+        cluster = DaskCluster(client, f"the Dask cluster at {Location(address)}")
         undo.pop_all()
     return cluster
 
@@ -423,7 +423,7 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-_open_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
+_open_clusters: weakref.WeakSet[DaskCluster] = weakref.WeakSet()
 
 
 @atexit.register

@@ -14,7 +14,7 @@ from distributed import Future
 from threadpoolctl import ThreadpoolController
 
 from matnb.backend import worker
-from matnb.backend.cluster import Cluster
+from matnb.backend.cluster import DaskCluster
 from matnb.backend.futures import BROKEN, Answers, OwnersLost
 from matnb.backend.graphs import DaskGraph, PlanRun, graph_of, is_bundled
 from matnb.backend.kept import Kept, names_of
@@ -79,7 +79,7 @@ class DaskEngine:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: DaskCluster,
         prefix: str,
         in_process: bool,
         telemetry: Telemetry | None = None,
@@ -351,7 +351,7 @@ def cancelled(
 
 
 def shared_blas(
-    blas: ThreadpoolController | None, products: int, cluster: Cluster
+    blas: ThreadpoolController | None, products: int, cluster: DaskCluster
 ) -> AbstractContextManager[object]:
     """Have each product of a run on one core, where several may be made at a time."""
     # Products side by side, each on all cores, take twice as long as one after the other.

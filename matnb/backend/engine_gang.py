@@ -21,7 +21,7 @@ from distributed.protocol import pickle
 from threadpoolctl import ThreadpoolController
 
 from matnb.backend.checkpoints import DUE_SECONDS
-from matnb.backend.cluster import Cluster
+from matnb.backend.cluster import DaskCluster
 from matnb.backend.connection import CLOSING_ERRORS
 from matnb.backend.engine_dask import Outcome, RunCancelled, shared_blas
 from matnb.backend.futures import BROKEN, POLL_SECONDS, Answers, OwnersLost
@@ -76,7 +76,7 @@ class GangEngine:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: DaskCluster,
         prefix: str,
         in_process: bool,
         performer: Perform = perform,

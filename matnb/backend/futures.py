@@ -12,7 +12,7 @@ from distributed import CancelledError, Client, Future
 from distributed.client import ClosedClientError
 from distributed.protocol.pickle import dumps
 
-from matnb.backend.cluster import Cluster
+from matnb.backend.cluster import DaskCluster
 from matnb.backend.kept import Kept, LocalBlock
 from matnb.errors import ClusterError
 
@@ -36,7 +36,7 @@ class OwnersLost(Exception):  # noqa: N818  not an error yet: the run is laid ou
 class Answers:
     """Waits for the values of futures on a cluster."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: DaskCluster) -> None:
         self._cluster, self._client = cluster, cluster.client
         self._unanswered: concurrent.futures.Future[Any] | None = None  # what somebody has not waited for
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from matnb.backend.cluster import Cluster
+from matnb.backend.cluster import DaskCluster
 from matnb.backend.handshake import CHECKED
 from matnb.errors import ClusterError
 
@@ -61,7 +61,7 @@ class ProcessInfo:
     spills: bool = False
 
 
-def places(cluster: Cluster | None) -> tuple[ProcessInfo, ...]:
+def places(cluster: DaskCluster | None) -> tuple[ProcessInfo, ...]:
     """Return this process, and of a cluster the scheduler and every worker that answers.
 
     Raises

@@ -8,7 +8,7 @@ from typing import Any
 
 from distributed import Future
 
-from matnb.backend.cluster import Cluster
+from matnb.backend.cluster import DaskCluster
 from matnb.backend.gang_graph import Gathering
 from matnb.backend.kept import Kept
 from matnb.program.plan import Slot
@@ -52,7 +52,7 @@ class KeptStates:
     """
 
     def __init__(
-        self, cluster: Cluster, tell: Callable[..., dict[str, Any]], future: Callable[[str], Future]
+        self, cluster: DaskCluster, tell: Callable[..., dict[str, Any]], future: Callable[[str], Future]
     ) -> None:
         self._cluster, self._tell, self._future = cluster, tell, future
         self._gatherings: list[Gathering] = []  # the newest last

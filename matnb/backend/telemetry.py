@@ -15,7 +15,7 @@ from typing import Any
 from distributed import Worker, WorkerPlugin
 
 from matnb.backend import worker as tasks
-from matnb.backend.cluster import Cluster
+from matnb.backend.cluster import DaskCluster
 from matnb.backend.connection import CLOSING_ERRORS
 from matnb.backend.futures import BROKEN
 from matnb.backend.gang import GangPlugin
@@ -170,7 +170,7 @@ class Telemetry:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: DaskCluster,
         prefix: str,
         in_process: bool,
         tell: Callable[[Event], None],

@@ -143,7 +143,7 @@ def plan_control(
     grows
         Whether sparse states are taken to grow as they do in the first iteration.
     """
-    slots = Slots()
+    slots = Slots(repeats=True)
     known = {one: slots.of(array) for one, array in stored.items()}
     writer = ProgramWriter(workers, slots, grows)
     actions, made = writer.control(node, dict(known), begins)

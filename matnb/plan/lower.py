@@ -64,7 +64,6 @@ def lower(
     counted
         At most how many entries products of sparse arrays store, where that was counted.
     """
-    is_alone = slots is None
     if slots is None:
         slots = Slots()
         stored = {node: slots.of(array) for node, array in stored.items()}
@@ -82,7 +81,7 @@ def lower(
     stages = materialized(order, wanted, wiring, stored, groups)
     apart = stages.apart
     entries = estimate_entries(roots, stored, counted)
-    writer = PlanWriter(stored, entries, wiring.products, workers, slots, steady, is_alone)
+    writer = PlanWriter(stored, entries, wiring.products, workers, slots, steady)
     lowering = _PlanLowering(writer, workers, wiring, apart | set(stored), stages.ending, groups)
     for node in order:
         if node in apart:

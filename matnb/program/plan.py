@@ -178,6 +178,8 @@ class Plan:
         The slots of numbers that are sent with the tasks: other runs of the same plan may have others.
     work
         Of each stage.
+    sizes
+        About how many bytes each value has that is made, sent or read, by slot; of constants there are none.
     found
         What an engine found out about the tasks; plans for other expressions with these tasks share it.
     """
@@ -193,6 +195,7 @@ class Plan:
     lasting: Mapping[Slot, int] = field(default_factory=dict)
     constants: Mapping[Slot, Literal] = field(default_factory=dict)
     work: tuple[PlanWork, ...] = ()
+    sizes: Mapping[Slot, int] = field(default_factory=dict, compare=False, repr=False)
     found: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     @property

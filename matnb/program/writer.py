@@ -153,6 +153,8 @@ class Slots:
     ----------
     constants
         Numbers that are given when the plan is sent, instead of being steps of tasks.
+    repeats
+        Whether tasks run again and again, where another message on the way would cost each time.
 
     Attributes
     ----------
@@ -164,8 +166,8 @@ class Slots:
         The slots of further values that are there, by what they are.
     """
 
-    def __init__(self, constants: Collection[Expr] = ()) -> None:
-        self.constants = constants
+    def __init__(self, constants: Collection[Expr] = (), repeats: bool = False) -> None:
+        self.constants, self.repeats = constants, repeats
         self.owners: dict[Slot, int] = {}
         self.names: dict[Hashable, Slot] = {}
         self._values, self._arrays = itertools.count(), itertools.count()
@@ -207,8 +209,6 @@ class PlanWriter:
         Of the plan, or of the program of which it is a part.
     steady
         Arrays that stay the same in a loop: what only lays them out anew runs once, before it.
-    relays
-        Whether what several workers of a machine read of another one comes to one of them, for all.
 
     Attributes
     ----------
@@ -224,10 +224,10 @@ class PlanWriter:
         workers: Workers,
         slots: Slots,
         steady: Container[Expr] = (),
-        relays: bool = False,
     ) -> None:
         self.workers, self.steady = workers, steady
-        several = relays and len(set(workers.machines)) > 1
+        # What several workers of a machine read of another one comes to one of them, for all.
+        several = not slots.repeats and len(set(workers.machines)) > 1
         self._machines = dict(zip(workers.numbers, workers.machines, strict=True)) if several else {}
         self._loads = SimulatedLoads(workers)
         self._placed: dict[int, Placed] = {}
@@ -582,6 +582,7 @@ class PlanWriter:
             sum(self._sizes.get(key, 0) for key, _ in moved),
             lasting=self._lasting,
             constants=self._constants,
+            sizes=self._sizes,
         )
 
 

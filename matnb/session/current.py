@@ -13,7 +13,7 @@ import numpy as np
 
 from matnb.backend import cluster as clusters
 from matnb.backend.cancellation import cancellable, deferred
-from matnb.backend.cluster import Cluster
+from matnb.backend.cluster import DaskCluster
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import MOST_PARTS, Grid, grid_from
 from matnb.blocks.layout import Layout
@@ -251,7 +251,7 @@ def _folder_of(config: Config) -> ResultFolder | None:
     return ResultFolder(config.memo_dir, config.memo_bytes, data_folder_from_environment())
 
 
-def _session_on(config: Config, cluster: Cluster, folder: ResultFolder | None) -> Session:
+def _session_on(config: Config, cluster: DaskCluster, folder: ResultFolder | None) -> Session:
     try:
         return Session(config, cluster, folder)
     except BaseException:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
-from matnb.backend.cluster import Attendance, Cluster
+from matnb.backend.cluster import Attendance, DaskCluster
 from matnb.backend.futures import OwnersLost
 from matnb.backend.store import Store
 from matnb.config import Config
@@ -47,7 +47,7 @@ class Planner:
         How often each sparse array's transpose met a dense one without being made.
     """
 
-    def __init__(self, config: Config, cluster: Cluster, store: Store) -> None:
+    def __init__(self, config: Config, cluster: DaskCluster, store: Store) -> None:
         self._config, self._cluster, self._store = config, cluster, store
         self.in_use: set[Expr] = set()
         self.num_scattered: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()

@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
-from matnb.backend.cluster import Cluster
+from matnb.backend.cluster import DaskCluster
 from matnb.backend.driver_loops import LINEAGE_DEPTH, ProgramWalker
 from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled
 from matnb.backend.engine_gang import GangEngine, GangUnavailable
@@ -99,7 +99,7 @@ class RunLog:
         Warns of loops.
     """
 
-    def __init__(self, cluster: Cluster, emit: Callable[[Event], None]) -> None:
+    def __init__(self, cluster: DaskCluster, emit: Callable[[Event], None]) -> None:
         self._cluster, self._emit, self.convergence = cluster, emit, Convergence()
         self.record: Recording | None = None
         self.num_runs = 0
@@ -225,7 +225,7 @@ class Runner:
     def __init__(
         self,
         config: Config,
-        cluster: Cluster,
+        cluster: DaskCluster,
         engine: DaskEngine,
         gang: GangEngine,
         store: Store,

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.backend.cancellation import Stopping, resend_dropped
-from matnb.backend.cluster import Attendance, Cluster
+from matnb.backend.cluster import Attendance, DaskCluster
 from matnb.backend.engine_dask import DaskEngine, Outcome
 from matnb.backend.engine_gang import GangEngine
 from matnb.backend.engine_processes import ProcessEngine
@@ -66,7 +66,7 @@ from matnb.session.run import Runner, whole
 class Session:
     """A cluster in use. Made by :func:`matnb.start` and :func:`matnb.connect`; a context manager."""
 
-    def __init__(self, config: Config, cluster: Cluster, folder: ResultFolder | None = None) -> None:
+    def __init__(self, config: Config, cluster: DaskCluster, folder: ResultFolder | None = None) -> None:
         self.config, self.cluster, self.ended = config, cluster, False
         # Sessions one after another in a process, or at once on a cluster, must not take each other's names.
         prefix = f"matnb-{secrets.token_hex(4)}-"

@@ -24,7 +24,7 @@ from waiting import wait_until
 
 from matnb.backend import cluster as cluster_module
 from matnb.backend import servers
-from matnb.backend.cluster import Cluster, start
+from matnb.backend.cluster import DaskCluster, start
 from matnb.config import Config
 from matnb.errors import ClusterError
 
@@ -371,7 +371,7 @@ def test_a_session_that_is_forgotten_is_closed_at_exit():
     cluster = start(IN_THREADS)
     cluster_module._close_open_clusters()
     assert cluster.client.status == "closed"
-    assert isinstance(cluster, Cluster)
+    assert isinstance(cluster, DaskCluster)
 
 
 @pytest.mark.parametrize("waits", [False, True])

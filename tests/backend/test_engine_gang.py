@@ -20,7 +20,7 @@ from distributed import Future, Worker
 from waiting import wait_until
 
 from matnb.backend import gang_lock
-from matnb.backend.cluster import Cluster, connect, start
+from matnb.backend.cluster import DaskCluster, connect, start
 from matnb.backend.engine_dask import RunCancelled
 from matnb.backend.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.futures import OwnersLost
@@ -38,31 +38,31 @@ IN_PROCESSES = Config(workers=2, threads=1, processes=True)
 
 
 @pytest.fixture(scope="module", params=["threads", pytest.param("processes", marks=pytest.mark.cluster)])
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest) -> Iterator[DaskCluster]:
     config = IN_PROCESSES if request.param == "processes" else Config(workers=3, threads=1)
     with start(config) as found:
         yield found
 
 
 @pytest.fixture
-def own_processes() -> Iterator[Cluster]:
+def own_processes() -> Iterator[DaskCluster]:
     with start(IN_PROCESSES) as found:
         yield found
 
 
-def engine_on(cluster: Cluster, performer: Any, prefix: str = "s-") -> GangEngine:
+def engine_on(cluster: DaskCluster, performer: Any, prefix: str = "s-") -> GangEngine:
     return GangEngine(cluster, prefix, in_process(cluster), performer)
 
 
-def in_process(cluster: Cluster) -> bool:
+def in_process(cluster: DaskCluster) -> bool:
     return cluster.workers[0].address.startswith("inproc")
 
 
-def program_on(cluster: Cluster) -> Program:
+def program_on(cluster: DaskCluster) -> Program:
     return gangs.relay_program(cluster.alive())
 
 
-def what_is_left(cluster: Cluster) -> list[object]:
+def what_is_left(cluster: DaskCluster) -> list[object]:
     return [
         *cluster.client.run(_left_on_worker).values(),
         *cluster.client.run_on_scheduler(_left_on_scheduler),
@@ -89,7 +89,7 @@ def values_of(outcome: Any) -> list[float]:
     return [float((one.block if isinstance(one, LocalBlock) else one.result()).values[0]) for one in kept]
 
 
-def test_members_run_a_program_and_leave_nothing(cluster: Cluster):
+def test_members_run_a_program_and_leave_nothing(cluster: DaskCluster):
     num_members = len(cluster.alive())
     engine = engine_on(cluster, gangs.Relay(5, length=1000))
     for _ in range(3):
@@ -106,7 +106,7 @@ def test_members_run_a_program_and_leave_nothing(cluster: Cluster):
     wait_until(lambda: what_is_left(cluster) == [*[empty] * num_members, [], []])
 
 
-def test_one_member_needs_no_turn(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
+def test_one_member_needs_no_turn(cluster: DaskCluster, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gang_lock.Turn, "wait", lambda _: pytest.fail("asked for a turn"))
     engine = engine_on(cluster, gangs.Relay(5))
     try:
@@ -115,7 +115,7 @@ def test_one_member_needs_no_turn(cluster: Cluster, monkeypatch: pytest.MonkeyPa
         engine.close()
 
 
-def test_given_blocks_and_results_have_no_history(cluster: Cluster):
+def test_given_blocks_and_results_have_no_history(cluster: DaskCluster):
     given = {
         f"x{owner}": cluster.client.submit(
             _tens, owner, workers=[cluster.workers[owner].address], key=f"x{owner}"
@@ -138,7 +138,7 @@ def _tens(owner: int) -> Dense:
     return Dense(np.full(10, owner * 10.0))
 
 
-def test_a_program_is_performed(cluster: Cluster):
+def test_a_program_is_performed(cluster: DaskCluster):
     owners = cluster.alive()
     matrix = sp.random_array((6000, 6000), density=1e-3, rng=np.random.default_rng(3), format="csr")
     program, blocks = gangs.power_program(matrix, owners, 9)
@@ -162,7 +162,7 @@ def test_a_program_is_performed(cluster: Cluster):
         engine.close()
 
 
-def test_progress_is_told_now_and_then(cluster: Cluster):
+def test_progress_is_told_now_and_then(cluster: DaskCluster):
     told: list[tuple[int, float]] = []
     engine = engine_on(cluster, gangs.Relay(100, pause_seconds=0.008))
     try:
@@ -176,7 +176,7 @@ def test_progress_is_told_now_and_then(cluster: Cluster):
         engine.close()
 
 
-def test_a_task_that_raises_on_one_member_ends_all(cluster: Cluster):
+def test_a_task_that_raises_on_one_member_ends_all(cluster: DaskCluster):
     engine = engine_on(cluster, gangs.Relay(1000, pause_seconds=0.01, raises_on=1))
     begin = time.monotonic()
     with pytest.raises(TaskFailed) as caught:
@@ -187,7 +187,7 @@ def test_a_task_that_raises_on_one_member_ends_all(cluster: Cluster):
     assert_nothing_left(cluster)
 
 
-def test_a_performer_that_breaks_down_is_reported(cluster: Cluster):
+def test_a_performer_that_breaks_down_is_reported(cluster: DaskCluster):
     engine = engine_on(cluster, gangs.break_down)
     with pytest.raises(TaskFailed, match="by the performer itself") as caught:
         engine.run(program_on(cluster), {})
@@ -196,12 +196,12 @@ def test_a_performer_that_breaks_down_is_reported(cluster: Cluster):
     assert_nothing_left(cluster)
 
 
-def assert_nothing_left(cluster: Cluster) -> None:
+def assert_nothing_left(cluster: DaskCluster) -> None:
     empty = ([], [], [], [], [])
     wait_until(lambda: what_is_left(cluster) == [*[empty] * len(cluster.alive()), [], []])
 
 
-def test_an_interrupt_ends_all_members(cluster: Cluster):
+def test_an_interrupt_ends_all_members(cluster: DaskCluster):
     engine = engine_on(cluster, gangs.Relay(100_000, pause_seconds=0.005))
     interrupt = threading.Timer(0.5, _thread.interrupt_main)
     interrupt.start()
@@ -214,7 +214,7 @@ def test_an_interrupt_ends_all_members(cluster: Cluster):
     assert_nothing_left(cluster)
 
 
-def test_a_cancelled_task_ends_all_members(cluster: Cluster):
+def test_a_cancelled_task_ends_all_members(cluster: DaskCluster):
     # As when the client of a gang is gone.
     engine = engine_on(cluster, gangs.Relay(100_000, pause_seconds=0.005))
 
@@ -233,7 +233,7 @@ def test_a_cancelled_task_ends_all_members(cluster: Cluster):
     assert_nothing_left(cluster)
 
 
-def test_a_member_that_dask_runs_again_ends_at_once(cluster: Cluster):
+def test_a_member_that_dask_runs_again_ends_at_once(cluster: DaskCluster):
     engine = engine_on(cluster, gangs.Relay(3), "again-")
     try:
         engine.run(program_on(cluster), {})
@@ -249,11 +249,11 @@ def test_a_member_that_dask_runs_again_ends_at_once(cluster: Cluster):
         engine.close()
 
 
-def test_two_clients_take_turns(cluster: Cluster):
+def test_two_clients_take_turns(cluster: DaskCluster):
     num_members = len(cluster.alive())
     outcomes: dict[str, list[list[float]]] = {}
 
-    def run(name: str, own: Cluster) -> None:
+    def run(name: str, own: DaskCluster) -> None:
         engine = engine_on(own, gangs.Relay(20, pause_seconds=0.001), name)
         outcomes[name] = [values_of(engine.run(program_on(own), {})) for _ in range(6)]
         engine.close()
@@ -270,7 +270,7 @@ def test_two_clients_take_turns(cluster: Cluster):
     assert_nothing_left(cluster)
 
 
-def test_a_turn_is_waited_for_in_bounds(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
+def test_a_turn_is_waited_for_in_bounds(cluster: DaskCluster, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gang_lock, "_LOCK_SECONDS", 0.2)
     addresses = [each.address for each in cluster.workers]
     holder = gang_lock.Turn(cluster.client, "holder", addresses)
@@ -285,7 +285,7 @@ def test_a_turn_is_waited_for_in_bounds(cluster: Cluster, monkeypatch: pytest.Mo
         engine.close()
 
 
-def test_a_turn_of_a_session_that_died_is_taken(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
+def test_a_turn_of_a_session_that_died_is_taken(cluster: DaskCluster, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gang_lock, "_LOCK_SECONDS", 0.2)
     addresses = [each.address for each in cluster.workers]
     dead = gang_lock.Turn(cluster.client, "holder", addresses)
@@ -297,7 +297,7 @@ def test_a_turn_of_a_session_that_died_is_taken(cluster: Cluster, monkeypatch: p
     assert_nothing_left(cluster)
 
 
-def test_an_interrupt_as_the_turn_comes_gives_it_back(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
+def test_an_interrupt_as_the_turn_comes_gives_it_back(cluster: DaskCluster, monkeypatch: pytest.MonkeyPatch):
     submit = asyncio.run_coroutine_threadsafe
 
     class Interrupted:
@@ -315,7 +315,7 @@ def test_an_interrupt_as_the_turn_comes_gives_it_back(cluster: Cluster, monkeypa
     assert_nothing_left(cluster)
 
 
-def test_an_interrupted_wait_gives_the_turn_back(cluster: Cluster):
+def test_an_interrupted_wait_gives_the_turn_back(cluster: DaskCluster):
     addresses = [each.address for each in cluster.workers]
     holder = gang_lock.Turn(cluster.client, "holder", addresses)
     assert holder.wait()
@@ -329,7 +329,7 @@ def test_an_interrupted_wait_gives_the_turn_back(cluster: Cluster):
 
 
 @pytest.mark.cluster
-def test_a_killed_member_ends_the_others_and_its_state_is_recovered(own_processes: Cluster):
+def test_a_killed_member_ends_the_others_and_its_state_is_recovered(own_processes: DaskCluster):
     cluster = own_processes
     engine = engine_on(cluster, gangs.Relay(100_000, pause_seconds=0.005, save_every=10))
     pid = cluster.client.run(os.getpid, workers=[cluster.workers[1].address])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from matnb.backend.cluster import Cluster, start
+from matnb.backend.cluster import DaskCluster, start
 from matnb.backend.engine_dask import RunCancelled
 from matnb.backend.engine_gang import GangEngine
 from matnb.backend.kept import LocalBlock
@@ -23,13 +23,13 @@ from tests import gangs
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
+def cluster() -> Iterator[DaskCluster]:
     with start(Config(workers=1, threads=2)) as started:
         yield started
 
 
 @pytest.fixture(autouse=True)
-def nothing_left(cluster: Cluster) -> Iterator[None]:
+def nothing_left(cluster: DaskCluster) -> Iterator[None]:
     yield
     assert not gangs.active
     end = time.monotonic() + 10
@@ -46,7 +46,7 @@ def power(iterations: int) -> tuple[Any, Mapping[str, LocalBlock], sp.csr_array]
     return program, {name: LocalBlock(f"given-{name}", block) for name, block in blocks.items()}, matrix
 
 
-def test_a_program_is_performed_and_what_it_leaves_goes_with_the_last_reference(cluster: Cluster) -> None:
+def test_a_program_is_performed_and_what_it_leaves_goes_with_the_last_reference(cluster: DaskCluster) -> None:
     program, given, matrix = power(9)
     outcome = GangEngine(cluster, "alone-", True).run(program, given)
     expected = np.ones(3000)
@@ -61,7 +61,7 @@ def test_a_program_is_performed_and_what_it_leaves_goes_with_the_last_reference(
     assert len(outcome.allocated) == 9
 
 
-def test_a_future_of_dasks_is_read_too(cluster: Cluster) -> None:
+def test_a_future_of_dasks_is_read_too(cluster: DaskCluster) -> None:
     program, given, _ = power(3)
     wanted = GangEngine(cluster, "alone-", True).run(program, given).futures["x0"].block.values
     scattered = {name: cluster.client.scatter(one.block, hash=False) for name, one in given.items()}
@@ -69,7 +69,7 @@ def test_a_future_of_dasks_is_read_too(cluster: Cluster) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
-def test_a_task_that_raises_is_reported_with_its_trace(cluster: Cluster) -> None:
+def test_a_task_that_raises_is_reported_with_its_trace(cluster: DaskCluster) -> None:
     engine = GangEngine(cluster, "alone-", True, gangs.Relay(1000, raises_on=0))
     with pytest.raises(TaskFailed) as caught:
         engine.run(gangs.relay_program((0,)), {})
@@ -80,7 +80,7 @@ def test_a_task_that_raises_is_reported_with_its_trace(cluster: Cluster) -> None
     assert "break_down" in caught.value.failed.trace
 
 
-def test_an_interrupt_ends_it(cluster: Cluster) -> None:
+def test_an_interrupt_ends_it(cluster: DaskCluster) -> None:
     program, given, _ = power(10**7)
     interrupt = threading.Timer(0.3, _thread.interrupt_main)
     interrupt.start()
@@ -91,7 +91,7 @@ def test_an_interrupt_ends_it(cluster: Cluster) -> None:
     interrupt.join()
 
 
-def test_another_threads_wish_ends_it(cluster: Cluster) -> None:
+def test_another_threads_wish_ends_it(cluster: DaskCluster) -> None:
     program, given, _ = power(10**7)
     asking = threading.Timer(0.3, cluster.stopping.ask)
     with cluster.stopping.scope():
@@ -121,7 +121,7 @@ class Noted:
         return self.iteration >= self._after
 
 
-def test_it_tells_of_its_tasks_pauses_and_goes_on(cluster: Cluster) -> None:
+def test_it_tells_of_its_tasks_pauses_and_goes_on(cluster: DaskCluster) -> None:
     most = 30_000
     program, given, _ = power(most)
     engine = GangEngine(cluster, "alone-", True)
@@ -143,7 +143,7 @@ def test_it_tells_of_its_tasks_pauses_and_goes_on(cluster: Cluster) -> None:
     np.testing.assert_array_equal(found.block.values, wanted.block.values)
 
 
-def test_progress_is_told_now_and_then(cluster: Cluster) -> None:
+def test_progress_is_told_now_and_then(cluster: DaskCluster) -> None:
     told: list[tuple[int, float]] = []
     engine = GangEngine(cluster, "alone-", True, gangs.Relay(100, pause_seconds=0.008))
     outcome = engine.run(gangs.relay_program((0,)), {}, told=lambda *news: told.append(news))

@@ -14,7 +14,7 @@ from distributed import LocalCluster, Security, Worker
 from distributed.protocol.core import dumps, loads
 
 from matnb.backend import mailbox as mailbox_module
-from matnb.backend.cluster import Cluster, connect, start
+from matnb.backend.cluster import DaskCluster, connect, start
 from matnb.backend.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.lines import ABORT, END, VALUE, Line
 from matnb.backend.mailbox import Aborted, GangMailbox
@@ -23,7 +23,7 @@ from matnb.config import Config
 
 
 @pytest.fixture(scope="module", params=["threads", pytest.param("processes", marks=pytest.mark.cluster)])
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest) -> Iterator[DaskCluster]:
     with start(Config(workers=2, threads=1, processes=request.param == "processes")) as found:
         yield found
 
@@ -50,7 +50,7 @@ def test_small_things_are_pickled():
         assert repr(unpack(wire)) == repr(thing)
 
 
-def test_every_block_arrives_whole_and_unshared(cluster: Cluster):
+def test_every_block_arrives_whole_and_unshared(cluster: DaskCluster):
     in_process = cluster.workers[0].address.startswith("inproc")
     engine = GangEngine(cluster, "all-", in_process, gangs.exchange_all)
     try:
@@ -194,7 +194,7 @@ def test_a_silent_member_is_noticed_and_a_beating_one_is_not(monkeypatch: pytest
     asyncio.run(check())
 
 
-def test_members_of_another_epoch_are_turned_away(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
+def test_members_of_another_epoch_are_turned_away(cluster: DaskCluster, monkeypatch: pytest.MonkeyPatch):
     in_process = cluster.workers[0].address.startswith("inproc")
     engine = GangEngine(cluster, "old-", in_process, gangs.Relay(3))
     try:
@@ -213,7 +213,7 @@ async def _call_old(line_name: str, address: str, dask_worker: Worker) -> str:
     return greeting[0]
 
 
-def test_one_that_does_not_come_is_not_waited_for_long(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
+def test_one_that_does_not_come_is_not_waited_for_long(cluster: DaskCluster, monkeypatch: pytest.MonkeyPatch):
     if not cluster.workers[0].address.startswith("inproc"):
         pytest.skip("limits are set in this process")
     monkeypatch.setattr(mailbox_module, "PRESENT_SECONDS", 0.3)
@@ -229,7 +229,7 @@ def test_one_that_does_not_come_is_not_waited_for_long(cluster: Cluster, monkeyp
         engine.close()
 
 
-def test_rounds_are_fast(cluster: Cluster):
+def test_rounds_are_fast(cluster: DaskCluster):
     in_process = cluster.workers[0].address.startswith("inproc")
     engine = GangEngine(cluster, "fast-", in_process, gangs.Relay(200))
     try:

@@ -22,7 +22,7 @@ from members import perform_all, results_of
 from waiting import wait_until
 
 from matnb.backend.checkpoints import Checkpoints
-from matnb.backend.cluster import Cluster, start
+from matnb.backend.cluster import DaskCluster, start
 from matnb.backend.engine_gang import GangEngine, tasks_by_owner
 from matnb.backend.futures import OwnersLost
 from matnb.backend.iteration_boundary import _TELL_SECONDS
@@ -168,7 +168,7 @@ IN_PROCESSES = Config(workers=2, threads=1, processes=True)
 
 
 @pytest.fixture(scope="module", params=["threads", pytest.param("processes", marks=pytest.mark.cluster)])
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest) -> Iterator[DaskCluster]:
     config = IN_PROCESSES if request.param == "processes" else Config(workers=3, threads=1)
     with start(config) as found:
         yield found
@@ -193,11 +193,11 @@ class Watching:
         return self.wants(self)
 
 
-def engine_on(cluster: Cluster, prefix: str = "p-") -> GangEngine:
+def engine_on(cluster: DaskCluster, prefix: str = "p-") -> GangEngine:
     return GangEngine(cluster, prefix, cluster.workers[0].address.startswith("inproc"))
 
 
-def power(cluster: Cluster, count: int, size: int = 3000) -> tuple[sp.csr_array, Program, dict[str, Future]]:
+def power(cluster: DaskCluster, count: int, size: int = 3000) -> tuple[sp.csr_array, Program, dict[str, Future]]:
     matrix = sp.random_array((size, size), density=8 / size, rng=np.random.default_rng(0), format="csr")
     program, blocks = gangs.power_program(matrix, cluster.alive(), count)
     return (
@@ -207,7 +207,7 @@ def power(cluster: Cluster, count: int, size: int = 3000) -> tuple[sp.csr_array,
     )
 
 
-def sent(cluster: Cluster, block: Block, owner: int) -> Future:
+def sent(cluster: DaskCluster, block: Block, owner: int) -> Future:
     return cluster.client.scatter(block, workers=[cluster.workers[owner].address], hash=False)
 
 
@@ -226,7 +226,7 @@ def going_on(given: Mapping[str, Future], resume: Resume) -> dict[str, Future]:
     return {**given, **{f"first{name[1:]}": future for name, future in resume.futures.items()}}
 
 
-def keys_on(cluster: Cluster) -> list[str]:
+def keys_on(cluster: DaskCluster) -> list[str]:
     return sorted(key for keys in cluster.client.run(_keys).values() for key in keys)
 
 
@@ -234,7 +234,7 @@ def _keys(dask_worker: Any) -> list[str]:
     return [str(key) for key in dask_worker.data]
 
 
-def kept_on(cluster: Cluster) -> list[int]:
+def kept_on(cluster: DaskCluster) -> list[int]:
     """Return how many blocks of states are kept, on each worker."""
     return list(cluster.client.run(_kept).values())
 
@@ -244,7 +244,7 @@ def _kept(dask_worker: Any) -> int:
     return sum(len(blocks) for plugin in plugins for blocks in plugin._checkpoints._generations.values())
 
 
-def test_a_gang_pauses_and_goes_on(cluster: Cluster) -> None:
+def test_a_gang_pauses_and_goes_on(cluster: DaskCluster) -> None:
     engine = engine_on(cluster)
     matrix, program, given = power(cluster, 7)
     count = len(cluster.alive())
@@ -274,7 +274,7 @@ def test_a_gang_pauses_and_goes_on(cluster: Cluster) -> None:
     engine.close()
 
 
-def value_without_pauses(cluster: Cluster, count: int) -> np.ndarray:
+def value_without_pauses(cluster: DaskCluster, count: int) -> np.ndarray:
     engine = engine_on(cluster, "whole-")
     _, program, given = power(cluster, count)
     found = value(engine.run(program, given).futures, len(cluster.alive()))
@@ -282,7 +282,7 @@ def value_without_pauses(cluster: Cluster, count: int) -> np.ndarray:
     return found
 
 
-def test_a_pause_is_asked_for_while_a_gang_runs(cluster: Cluster) -> None:
+def test_a_pause_is_asked_for_while_a_gang_runs(cluster: DaskCluster) -> None:
     engine = engine_on(cluster)
     matrix, program, given = power(cluster, 100_000)
     watch = Watching(lambda one: len(one.news) > 4 and one.news[-1][1] > 20)
@@ -310,7 +310,7 @@ def test_a_pause_is_asked_for_while_a_gang_runs(cluster: Cluster) -> None:
     engine.close()
 
 
-def test_programs_that_cannot_pause(cluster: Cluster) -> None:
+def test_programs_that_cannot_pause(cluster: DaskCluster) -> None:
     engine = engine_on(cluster)
     program, _ = gangs.power_program(sp.csr_array(np.eye(6)), (0, 1), 3)
     assert engine.can_pause(program)

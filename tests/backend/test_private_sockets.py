@@ -18,7 +18,7 @@ from distributed.comm.addressing import get_address_host
 from distributed.protocol import to_serialize
 from other_user import NOBODY, as_nobody, needs_root
 
-from matnb.backend.cluster import Cluster, start
+from matnb.backend.cluster import DaskCluster, start
 from matnb.backend.private_sockets import SCHEME, can_hold_sockets
 from matnb.config import Config
 
@@ -81,7 +81,7 @@ def test_a_path_must_be_short_and_without_a_colon(name: str, holds: bool) -> Non
     assert can_hold_sockets(Path("/") / name) is holds
 
 
-def sockets(cluster: Cluster) -> list[Path]:
+def sockets(cluster: DaskCluster) -> list[Path]:
     """Return the sockets of the scheduler and of all that connect to it, having looked that each is there."""
     addresses = [cluster.client.scheduler.address, *(one.address for one in cluster.workers)]
     addresses += cluster.client.run(lambda dask_worker: dask_worker.nanny).values()

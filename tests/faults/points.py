@@ -21,7 +21,7 @@ from distributed import Worker
 
 import matnb as mn
 from matnb.backend import checkpoints, servers, worker
-from matnb.backend.cluster import Cluster
+from matnb.backend.cluster import DaskCluster
 from matnb.backend.engine_dask import DaskEngine
 from matnb.backend.engine_gang import GangEngine
 from matnb.backend.engine_threads import ThreadEngine
@@ -95,9 +95,9 @@ DRIVER_POINTS = {
     "a loop was repartitioned": Point(Repartitioner, "repartition", True),
     "a loop begins": Point(Balancer, "prepare"),
     "a state is sought": Point(KeptStates, "recover"),
-    "workers are looked for": Point(Cluster, "refresh", True),
+    "workers are looked for": Point(DaskCluster, "refresh", True),
     "the session stops": Point(mn.session.Session, "close"),
-    "the cluster closes": Point(Cluster, "close"),
+    "the cluster closes": Point(DaskCluster, "close"),
 }
 # What may happen there; to a worker, or to the driver.
 PROCESS_FAULTS = ("kill", "suspend", "disconnect", "close the nanny", "terminate")

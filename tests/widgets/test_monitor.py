@@ -54,7 +54,7 @@ class Quick:
     """A session that only tells what a test says."""
 
     ended = False
-    cluster = type("Cluster", (), {"alive": lambda self: (0,)})()
+    cluster = type("DaskCluster", (), {"alive": lambda self: (0,)})()
 
     def __init__(self) -> None:
         self.listeners: list[Heard] = []

@@ -25,6 +25,7 @@ from matnb.lazy.functions.scanning import associative_scan
 from matnb.lazy.functions.sliding import rolling
 from matnb.lazy.indexing.dynamic import dynamic_slice, dynamic_update_slice
 from matnb.lazy.loop import cond, iterate, iteration
+from matnb.plan.simulate import Cluster
 from matnb.session import (
     active_session,
     align,
@@ -36,6 +37,7 @@ from matnb.session import (
     progress,
     repartition,
     save,
+    simulate,
     start,
     stop,
     visualize,
@@ -54,6 +56,7 @@ __version__ = VERSION
 # What is matnb's own; where NumPy has the same name, this is meant.
 __all__ = [
     "CellCancelled",
+    "Cluster",
     "Column",
     "DistArray",
     "GroupBy",
@@ -107,6 +110,7 @@ __all__ = [
     "save",
     "scatter_reduce",
     "semiring",
+    "simulate",
     "sources",
     "special",
     "splits",

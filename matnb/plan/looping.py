@@ -70,6 +70,10 @@ class ControlPlan:
         How much an iteration is, and what is done before.
     numbers
         The slots of numbers in a loop's initial state that are given: other runs of the plan may have others.
+    sizes
+        About how many bytes each value has, by slot.
+    stage_works
+        How much work each stage is, by the number of its array.
     """
 
     program: Program
@@ -86,6 +90,8 @@ class ControlPlan:
     least_peaks: Mapping[int, int]
     work: LoopWork = field(default_factory=LoopWork)
     numbers: Mapping[Slot, Literal] = field(default_factory=dict)
+    sizes: Mapping[Slot, int] = field(default_factory=dict)
+    stage_works: Mapping[int, PlanWork] = field(default_factory=dict)
 
     @property
     def peaks_with_copies(self) -> dict[int, int]:
@@ -180,6 +186,8 @@ def plan_control(
         tuple(one.sparse for one in node.state) if isinstance(node, Loop) else (),
         least_peaks,
         loop_work(actions, writer.works),
+        sizes=writer.sizes,
+        stage_works=writer.stage_works,
     )
 
 
@@ -203,6 +211,8 @@ class ProgramWriter:
         For what passes made in bodies, the expressions that were written.
     works
         By the slots of tasks the work of their stage, and how many tasks share it.
+    sizes, stage_works
+        Bytes of values by slot, and the work of stages by the numbers of their arrays.
     has_grown
         Whether a sparse state was taken to grow.
     """
@@ -215,6 +225,8 @@ class ProgramWriter:
         self.stages: list[Stage] = []
         self.origins: dict[Expr, tuple[Expr, ...]] = {}
         self.works: dict[Slot, tuple[PlanWork, int]] = {}
+        self.sizes: dict[Slot, int] = {}
+        self.stage_works: dict[int, PlanWork] = {}
         self._held: dict[int, int] = {}
         self._most: dict[int, int] = {}
         self._lasting: dict[Slot, tuple[int, int]] = {}  # worker and bytes of what loops lay out once
@@ -449,6 +461,8 @@ class ProgramWriter:
         self.stages += plan.stages
         for stage, work in zip(plan.stages, plan.work, strict=False):  # what is only laid out anew has none
             self.works |= dict.fromkeys(stage.tasks, (work, len(stage.tasks)))
+            self.stage_works[stage.makes] = work
+        self.sizes |= plan.sizes
         owners = {task.key: task.owner for task in plan.tasks}
         self._lasting |= {slot: (owners[slot], size) for slot, size in plan.lasting.items()}
         for owner, peak in plan.peaks.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -751,7 +751,7 @@ def _lost_words(node: Loop | Cond, num_done: int) -> str:
     return f", after at least {plural_text(num_done, 'iteration')} of a loop, whose state is not kept"
 
 
-def missing_results(node: Loop | Cond, order: Collection[Expr], store: Store) -> list[Expr]:
+def missing_results(node: Loop | Cond, order: Collection[Expr], store: Container[Expr]) -> list[Expr]:
     """Return what a loop or branch is to give; nothing where all that ``order`` asks of it is stored.
 
     What handles stand for is made on the way, and so is the number of a loop's iterations.

@@ -1,0 +1,89 @@
+"""What a computation would take on a described cluster: plans laid out over it, on a virtual clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from matnb.backend.cluster import WorkerInfo
+from matnb.errors import OptionError
+from matnb.expr.control import Cond, Loop
+from matnb.expr.nodes import Expr, Transpose
+from matnb.expr.traverse import topological
+from matnb.passes import traced
+from matnb.plan.estimate import estimate_entries
+from matnb.plan.looping import plan_control, starts_inside
+from matnb.plan.lower import lower
+from matnb.plan.simulate import (
+    NOTHING,
+    Cluster,
+    Simulation,
+    Simulator,
+    run_control,
+    run_plan,
+    simulation_of,
+)
+from matnb.plan.transposes import prefers_scatter, wished
+from matnb.program.plan import Plan, Stored, Workers
+from matnb.program.writer import Slots
+from matnb.session.run import missing_results
+
+
+def simulated(
+    roots: Sequence[Expr], cluster: Cluster, workers: Workers, iterations: int | None = None
+) -> Simulation:
+    """Return what it would take to make arrays on a described cluster, on which nothing is yet.
+
+    Raises
+    ------
+    OptionError
+        For a number of iterations below 1.
+    """
+    if iterations is not None and (not isinstance(iterations, int) or iterations < 1):
+        raise OptionError(f"simulate(iterations={iterations!r}): give a whole number of at least 1")
+    run, made = NOTHING, dict[Expr, Stored]()
+    order = topological(roots)
+    for node in order:
+        if not isinstance(node, Loop | Cond) or not (wanted := missing_results(node, order, made)):
+            continue
+        inputs = {str(place): one for place, one in enumerate(node.inputs) if not starts_inside(one)}
+        plan, after = _plan(inputs, made, workers)
+        run = run.then(run_plan(plan, Simulator(cluster, workers)))
+        there = {**made, **plan.outputs}
+        stored = {one: there[after[name]] for name, one in inputs.items()}
+        control = plan_control(node, stored, workers, wanted)
+        run = run.then(run_control(control, Simulator(cluster, workers), iterations))
+        made.update(control.outputs)
+    plan, _ = _plan({str(place): one for place, one in enumerate(roots)}, made, workers)
+    return simulation_of(run.then(run_plan(plan, Simulator(cluster, workers))), cluster)
+
+
+def cluster_of(workers: Sequence[WorkerInfo]) -> Cluster:
+    """Return the description of workers that are there; links are those that a Cluster has by default."""
+    hosts = Counter(one.host for one in workers)
+    memory = sum(one.memory_limit_bytes for one in workers) // len(hosts)
+    threads = min(one.threads for one in workers)
+    if not memory:
+        return Cluster(len(hosts), max(hosts.values()), threads)
+    return Cluster(len(hosts), max(hosts.values()), threads, memory)
+
+
+def _plan(
+    roots: Mapping[str, Expr], made: Mapping[Expr, Stored], workers: Workers
+) -> tuple[Plan, Mapping[str, Expr]]:
+    # The plan for named expressions, and what the passes made of them.
+    after, _ = traced(roots, made)
+    known = {node: made[node] for node in topological(after.values(), made) if node in made}
+    entries = estimate_entries(after.values(), known)
+    wanted = [one for one in after.values() if one not in known]
+
+    def scatters(transpose: Transpose, right: Expr) -> bool:
+        wish, operand = wished(transpose.operand), transpose.operand
+        width = 1 if right.ndim == 1 else right.shape[1]
+        if wish != "auto":
+            return wish == "none"
+        return prefers_scatter(entries[operand], operand.shape[1], workers.slots, width, 0)
+
+    slots = Slots()
+    stored = {node: slots.of(array) for node, array in known.items()}
+    return lower(wanted, (), stored, workers, slots, scatters=scatters), after

@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 from matnb.program.plan import Placing, Workers
 
-# A byte between workers of one machine counts as so much of one between machines.
+# A byte between workers of one machine counts as so much of one between machines: two processes of a machine
+# exchanged blocks at 0.3 to 0.6 GB/s (8 to 64 MB, measured), so four pairs of them as much as a link of 10 to
+# 20 Gbit/s, which all workers of a machine share.
 NEAR = 0.25
 MOST_PARTS = 10_000  # of one array; more stay where their largest operand is
 WAYS: tuple[Placing, ...] = ("owners", "home", "loads")
-_HELD, _RECEIVED, _SENT = range(3)
 
 
 class PieceRead(NamedTuple):
@@ -69,90 +70,91 @@ class SimulatedLoads:
 
     def note(self, owner: int, num_bytes: int, pieces: Iterable[PieceRead]) -> None:
         """Note a task: its worker, the bytes of its value, and what it reads."""
-        trips = self._trips(owner, pieces)
-        far = self._far_trips(trips)
-        held, machine = num_bytes + sum(one.num_bytes for one, _ in trips), self._machine_of(owner)
-        self._copies.update((one.name, owner) for one, _ in trips)
-        self._machines_copies.update((one.name, machine) for one, _ in trips)
-        self._near.grow(owner, held, [(one.worker, to, one.num_bytes) for one, to in trips])
-        self._far.grow(machine, held, far)
+        machines, copies = self._machines, self._copies
+        here, held = machines.get(owner, -1 - owner), num_bytes
+        for name, where, size in pieces:
+            if where == owner or (name, owner) in copies:
+                continue
+            copies.add((name, owner))
+            held += size
+            self._near.move(where, owner, size)
+            there = machines.get(where, -1 - where)
+            if there != here and (name, here) not in self._machines_copies:
+                self._machines_copies.add((name, here))
+                self._far.move(there, here, size)
+        self._near.hold(owner, held)
+        self._far.hold(here, held)
 
     def load_with(self, part: PlacedPart, worker: int) -> tuple[float, int]:
         """Return the load with a part made on a worker and read at home, and the bytes that travel for it."""
-        moved = self._trips(worker, part.pieces)
-        held = part.num_bytes + sum(one.num_bytes for one, _ in moved)
-        moved += self._way_home(part, worker)
-        near, far = [(one.worker, to, one.num_bytes) for one, to in moved], self._far_trips(moved)
-        near_load = self._near.total_with(worker, held, near)
-        load = self._far.total_with(self._machine_of(worker), held, far) + NEAR * near_load
-        return load, sum(size for _, _, size in far) + sum(size for _, _, size in near)
+        machines, copies = self._machines, self._copies
+        here = machines.get(worker, -1 - worker)
+        near, far = self._near, self._far
+        near_held, near_received, near_sent = near.most
+        far_held, far_received, far_sent = far.most
+        arriving = leaving = 0  # at the worker, and from other machines
+        for name, where, size in part.pieces:
+            if where == worker or (name, worker) in copies:
+                continue
+            arriving += size
+            near_sent = max(near_sent, near.sent.get(where, 0) + size)
+            there = machines.get(where, -1 - where)
+            if there != here and (name, here) not in self._machines_copies:
+                leaving += size
+                far_sent = max(far_sent, far.sent.get(there, 0) + size)
+        travelling, home, size = arriving + leaving, part.home, part.num_bytes
+        near_received = max(near_received, near.received.get(worker, 0) + arriving)
+        far_received = max(far_received, far.received.get(here, 0) + leaving)
+        if worker != home and (("sum", part.block, worker), home) not in copies:
+            travelling += size
+            near_sent = max(near_sent, near.sent.get(worker, 0) + size)
+            near_received = max(near_received, near.received.get(home, 0) + size)
+            if (there := machines.get(home, -1 - home)) != here:
+                travelling += size
+                far_sent = max(far_sent, far.sent.get(here, 0) + size)
+                far_received = max(far_received, far.received.get(there, 0) + size)
+        near_held = max(near_held, near.held.get(worker, 0) + size + arriving)
+        far_held = max(far_held, far.held.get(here, 0) + size + arriving)
+        total = far_held + far_received + far_sent + NEAR * (near_held + near_received + near_sent)
+        return total, travelling
 
     def add(self, part: PlacedPart, worker: int) -> None:
         """Note a part made on a worker, whose sum with others from there goes home once."""
         self.note(worker, part.num_bytes, part.pieces)
-        self.note(part.home, 0, [piece for piece, _ in self._way_home(part, worker)])
-
-    def _machine_of(self, worker: int) -> int:
-        return self._machines.get(worker, -1 - worker)  # one that is not known is a machine of its own
-
-    def _trips(self, owner: int, pieces: Iterable[PieceRead]) -> list[tuple[PieceRead, int]]:
-        return [
-            (one, owner) for one in pieces if one.worker != owner and (one.name, owner) not in self._copies
-        ]
-
-    def _way_home(self, part: PlacedPart, worker: int) -> list[tuple[PieceRead, int]]:
-        # The sum of a worker's parts of a block goes once.
-        sum_of_worker = PieceRead(("sum", part.block, worker), worker, part.num_bytes)
-        return self._trips(part.home, [sum_of_worker])
-
-    def _far_trips(self, trips: Iterable[tuple[PieceRead, int]]) -> list[tuple[int, int, int]]:
-        # What goes from machine to machine, once for all workers of one.
-        found = []
-        for one, to in trips:
-            there, here = self._machine_of(one.worker), self._machine_of(to)
-            if there != here and (one.name, here) not in self._machines_copies:
-                found.append((there, here, one.num_bytes))
-        return found
+        if worker != part.home:
+            self.note(part.home, 0, [PieceRead(("sum", part.block, worker), worker, part.num_bytes)])
 
 
 class _Most:
     # Bytes held, received and sent by place, and the most of each.
     def __init__(self) -> None:
-        self._loads: tuple[dict[int, int], ...] = ({}, {}, {})
-        self._most = [0, 0, 0]
+        self.held: dict[int, int] = {}
+        self.received: dict[int, int] = {}
+        self.sent: dict[int, int] = {}
+        self.most = [0, 0, 0]
 
     @property
     def total(self) -> int:
-        return sum(self._most)
+        return sum(self.most)
 
     def copy(self) -> _Most:
         found = _Most()
-        found._loads, found._most = tuple(map(dict, self._loads)), list(self._most)
+        found.held, found.received, found.sent = dict(self.held), dict(self.received), dict(self.sent)
+        found.most = list(self.most)
         return found
 
-    def grow(self, place: int, held: int, trips: Iterable[tuple[int, int, int]]) -> None:
-        self._add(_HELD, place, held)
-        for one, other, size in trips:
-            self._add(_SENT, one, size)
-            self._add(_RECEIVED, other, size)
+    def hold(self, place: int, num_bytes: int) -> None:
+        self.held[place] = found = self.held.get(place, 0) + num_bytes
+        if found > self.most[0]:
+            self.most[0] = found
 
-    def _add(self, kind: int, place: int, num_bytes: int) -> None:
-        loads = self._loads[kind]
-        loads[place] = found = loads.get(place, 0) + num_bytes
-        if found > self._most[kind]:
-            self._most[kind] = found
-
-    def total_with(self, place: int, held: int, trips: Iterable[tuple[int, int, int]]) -> int:
-        most = list(self._most)
-        most[_HELD] = max(most[_HELD], self._loads[_HELD].get(place, 0) + held)
-        grown: dict[tuple[int, int], int] = {}
-        for one, other, size in trips:
-            for kind, where in ((_SENT, one), (_RECEIVED, other)):
-                found = grown.get((kind, where), self._loads[kind].get(where, 0)) + size
-                grown[kind, where] = found
-                if found > most[kind]:
-                    most[kind] = found
-        return sum(most)
+    def move(self, one: int, other: int, num_bytes: int) -> None:
+        self.received[other] = found = self.received.get(other, 0) + num_bytes
+        if found > self.most[1]:
+            self.most[1] = found
+        self.sent[one] = found = self.sent.get(one, 0) + num_bytes
+        if found > self.most[2]:
+            self.most[2] = found
 
 
 def placed(
@@ -164,8 +166,8 @@ def placed(
         return [numbers[place % len(numbers)] for place in range(len(parts))], ()
     ways = WAYS if workers.placing == "loads" and len(parts) <= MOST_PARTS else ("owners",)
     options = [part.workers for part in parts]
-    if all(len(some) == 1 for some in options):
-        return [some[0] for some in options], ()
+    if all(len({one.worker for one in part.pieces}) < 2 for part in parts):
+        return [some[0] for some in options], ()  # all that each reads is on one worker
     found: list[tuple[float, list[int]]] = []
     for way in ways:
         simulated, chosen = loads.copy(), []

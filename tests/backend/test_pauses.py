@@ -197,7 +197,9 @@ def engine_on(cluster: DaskCluster, prefix: str = "p-") -> GangEngine:
     return GangEngine(cluster, prefix, cluster.workers[0].address.startswith("inproc"))
 
 
-def power(cluster: DaskCluster, count: int, size: int = 3000) -> tuple[sp.csr_array, Program, dict[str, Future]]:
+def power(
+    cluster: DaskCluster, count: int, size: int = 3000
+) -> tuple[sp.csr_array, Program, dict[str, Future]]:
     matrix = sp.random_array((size, size), density=8 / size, rng=np.random.default_rng(0), format="csr")
     program, blocks = gangs.power_program(matrix, cluster.alive(), count)
     return (

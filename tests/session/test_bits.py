@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from plan_runner import run_by_hand, whole
 
 import matnb as mn
+from matnb.ops import combining, reducing
+from matnb.plan.lower import lower
+from matnb.program import writer
+from matnb.program.plan import Workers
 
 RNG = np.random.default_rng(0)
 VECTOR = RNG.standard_normal(70_001) * 10.0 ** RNG.integers(-8, 8, 70_001)
@@ -94,3 +101,58 @@ def test_they_are_the_right_results() -> None:
         np.testing.assert_allclose(cut.sum(axis=1).compute(), SPARSE.sum(axis=1), rtol=1e-12)
         np.testing.assert_allclose(cut.sum().compute(), SPARSE.sum(), rtol=1e-12)
     mn.stop()
+
+
+# Wherever blocks lie and tasks run: plans for clusters that are not there, run in this process.
+
+TALL, OTHER = RNG.standard_normal((2000, 180)), RNG.standard_normal((2000, 180)) * 1e3
+SQUARE = RNG.standard_normal((240, 240))
+BULKY = RNG.standard_normal((40, 30, 20)).astype(np.float32)
+PLACED = {
+    "tall": lambda blocks: mn.asarray(TALL, blocks=blocks).T @ mn.asarray(OTHER, blocks=blocks),
+    "short tall": lambda blocks: (
+        mn.asarray(TALL.astype(np.float32), blocks=blocks).T
+        @ mn.asarray(OTHER.astype(np.float32), blocks=blocks)
+    ),
+    "squares": lambda blocks: (
+        mn.asarray(SQUARE, blocks=[3, min(blocks, 24)]) @ mn.asarray(SQUARE.T, blocks=[min(blocks, 24), 4])
+    ),
+    "columns": lambda blocks: mn.asarray(TALL, blocks=blocks).sum(axis=0),
+    "short columns": lambda blocks: mn.asarray(TALL.astype(np.float32), blocks=blocks).sum(axis=0),
+    "complex": lambda blocks: (mn.asarray(TALL, blocks=blocks) * (1 + 2j)).sum(axis=0),
+    "least": lambda blocks: mn.asarray(TALL, blocks=blocks).min(axis=0),
+    "einsum": lambda blocks: np.einsum(
+        "ijk,jf,kf->if",
+        mn.asarray(BULKY, blocks=[min(blocks, 5), 3, min(blocks, 20)]),
+        mn.asarray(SQUARE[:30, :50].astype(np.float32), blocks=[3, 1]),
+        mn.asarray(SQUARE[:20, :50].astype(np.float32), blocks=[2, 1]),
+    ),
+    "sparse product": lambda blocks: (
+        mn.asarray(SPARSE, blocks=[2, min(blocks, 9)]) @ mn.asarray(SPARSE.T, blocks=[min(blocks, 9), 2])
+    ).sum(axis=1),
+}
+
+
+def made_on(name: str, blocks: int, workers: Workers) -> np.ndarray:
+    node = PLACED[name](blocks).expression
+    plan = lower([node], [], {}, workers)
+    return whole(node, plan.outputs[node], run_by_hand(plan))
+
+
+@pytest.mark.parametrize("name", PLACED)
+@pytest.mark.parametrize("blocks", [1, 7, 40])
+def test_bits_follow_no_machine_and_no_way_of_placing(
+    monkeypatch: pytest.MonkeyPatch, name: str, blocks: int
+) -> None:
+    for module in (combining, reducing):  # so that small parts go the way of large ones
+        monkeypatch.setattr(module, "SMALL_BYTES", 1)
+    monkeypatch.setattr(writer, "_RELAYED_BYTES", 1)
+    alone = made_on(name, blocks, Workers((0,), 1, 0))
+    for nodes, each in ((1, 4), (4, 1), (3, 3)):
+        numbers = tuple(range(nodes * each))
+        machines = tuple(number // each for number in numbers)
+        grids = [None, *(grid for grid in ((2, 2), (4, 1), (1, 4), (3, 1)) if prod(grid) == nodes)]
+        for grid in grids:
+            for placing in ("loads", "owners", "turns"):
+                found = made_on(name, blocks, Workers(numbers, 1, 0, machines, grid, placing))
+                assert found.tobytes() == alone.tobytes(), (nodes, each, grid, placing)

@@ -19,6 +19,7 @@ from IPython.core.magic import (
     no_var_expand,
     output_can_be_silenced,
 )
+from IPython.display import display
 from traitlets import Any, Bool, Enum, Int, TraitError, Unicode, Union, default, observe, validate
 from traitlets.config import Configurable
 
@@ -34,12 +35,14 @@ from matnb.magics.summary import asked_text, setting_text, show_memo, status_tex
 from matnb.pictures.escaping import LONGEST_NAME, shortened
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.explain import LAST_VALUE
+from matnb.plan.simulate import Cluster
 from matnb.session import (
     active_session,
     connect,
     current_session,
     follow_sessions,
     history,
+    simulate,
     start,
     stop,
 )
@@ -96,6 +99,15 @@ class DistMat(Configurable):
         help="Who repartitions arrays: 'auto' by measured times, 'entries' by counts, 'presto' by that "
         "paper's rule, 'off', or the path of a trace. At once."
     ).tag(config=True)
+
+    node_grid = Any(
+        help="How workers lie beside the axes of arrays: 'auto' goes by their lengths, '4x4' or (4, 4) is a "
+        f"grid. {_LATER}"
+    ).tag(config=True)
+
+    @default("node_grid")
+    def _node_grid_default(self) -> object:
+        return config_with({}).node_grid
 
     @default("display")
     def _display_default(self) -> str:
@@ -227,6 +239,8 @@ class DistMatMagics(Magics):
                 )
             case "explain":
                 self._explain(self._roots(chosen.names, namespace), chosen.stage, chosen.picture)
+            case "simulate":
+                self._simulate(self._roots(chosen.names, namespace, "simulate"), vars(chosen))
             case "memo" if chosen.disk and not chosen.clear:
                 raise UsageError("%distmat memo: --disk requires --clear")
             case "memo" if chosen.clear:
@@ -265,6 +279,16 @@ class DistMatMagics(Magics):
             history().save(path)
             print(f"history saved to {path}")
 
+    def _simulate(self, roots: Mapping[str, Expr], chosen: Mapping[str, object]) -> None:
+        given = {
+            name: chosen[name]
+            for name in ("nodes", "workers", "threads", "memory", "bandwidth", "latency")
+            if chosen[name] is not None
+        }
+        handles = [DistArray(node) for node in roots.values()]
+        cluster = Cluster(**given) if given else None  # type: ignore[arg-type]  # it checks
+        display(simulate(*handles, cluster=cluster, iterations=chosen["iterations"]))  # type: ignore[arg-type]
+
     def _rebalance(self, setting: str | None) -> None:
         if setting == "now":
             session = active_session()
@@ -296,9 +320,11 @@ class DistMatMagics(Magics):
             return not is_headless(self.shell)
         return bool(self.settings.display == "live")
 
-    def _roots(self, names: list[str], namespace: Mapping[str, object]) -> Mapping[str, Expr]:
+    def _roots(
+        self, names: list[str], namespace: Mapping[str, object], command: str = "explain"
+    ) -> Mapping[str, Expr]:
         if not names and not self.names:
-            raise UsageError(f"%distmat explain: {_NOTHING}")
+            raise UsageError(f"%distmat {command}: {_NOTHING}")
         roots = {}
         for name in names or self.names:
             value = self.values_of_cell.get(name) if not names else None
@@ -307,10 +333,10 @@ class DistMatMagics(Magics):
                 roots[name] = handle.expression
             elif names:
                 if name == LAST_VALUE and not self.names:
-                    raise UsageError(f"%distmat explain: {_NOTHING}")
+                    raise UsageError(f"%distmat {command}: {_NOTHING}")
                 near = meant(name, _arrays(self.shell), before="; ")
                 raise UsageError(
-                    f"%distmat explain: {shortened(name, LONGEST_NAME)} is not a DistArray{near}"
+                    f"%distmat {command}: {shortened(name, LONGEST_NAME)} is not a DistArray{near}"
                 )
         if not roots:
             raise UsageError("%distmat explain: the results of the last cell are gone; name a DistArray")

@@ -75,9 +75,16 @@ def _start() -> OptionParser:
         metavar="SETTING",
         help="how arrays are repartitioned: auto, entries, presto, off, or a trace file",
     )
+    grid = "how workers lie beside the axes of arrays, such as 4x4; auto goes by their lengths"
+    parser.add_argument("--node-grid", metavar="GRID", help=grid)
     limit = "largest result that is brought into this process, such as 2GB"
     parser.add_argument("--compute-limit", metavar="SIZE", help=limit)
-    parser.words = {"--engine": ENGINES, "--rebalance": POLICY_NAMES, "--memo": ("off",)}
+    parser.words = {
+        "--engine": ENGINES,
+        "--rebalance": POLICY_NAMES,
+        "--memo": ("off",),
+        "--node-grid": ("auto",),
+    }
     return parser
 
 
@@ -101,6 +108,27 @@ def _explain() -> OptionParser:
     drawn = "draw the plan, what was recorded and what each pass made of it, to go through with a click"
     parser.add_argument("--picture", action="store_true", help=drawn)
     parser.words = {"--stage": tuple(stage_names())}
+    parser.takes_arrays = True
+    return parser
+
+
+def _simulate() -> OptionParser:
+    parser = _parser(
+        "%distmat simulate",
+        "Show what it would take to make arrays on a cluster that need not exist; those of the last cell by "
+        "default. Nothing runs, and all figures are simulated.",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="variables that hold a DistArray")
+    for option, what in (
+        ("--nodes", "number of machines"),
+        ("--workers", "workers on each machine"),
+        ("--threads", "threads of each worker"),
+        ("--iterations", "of loops that end by a condition"),
+    ):
+        parser.add_argument(option, metavar="N", type=int, help=what)
+    parser.add_argument("--memory", metavar="SIZE", help="of each machine, such as 512GB")
+    parser.add_argument("--bandwidth", metavar="RATE", help="of each machine's link, such as 20Gbps")
+    parser.add_argument("--latency", metavar="TIME", help="of a message between machines, such as 50us")
     parser.takes_arrays = True
     return parser
 
@@ -182,6 +210,7 @@ COMMANDS: dict[str, OptionParser] = {
     "connect": _connect(),
     "status": _parser("%distmat status", "Show the workers, their memory and what is stored on them."),
     "explain": _explain(),
+    "simulate": _simulate(),
     "memo": _memo(),
     "history": _history(),
     "rebalance": _rebalance(),

@@ -57,27 +57,30 @@ def write_sum(block: BlockTask, parts: Sequence[Slot], monoid: str, writer: Plan
     wherever parts of it are made: on the worker that has them, then on one of two workers (NumS, section 4).
     Small parts of few workers go straight to the block's.
     """
-    dtype = block.node.dtype
-    wide = accumulator_dtype("sum", dtype)
-    num_bytes = block.num_bytes * wide.itemsize // dtype.itemsize
-
-    def added(some: Sequence[Slot]) -> Slot:
-        if len(some) == 1:
-            return some[0]
-        owners = set(map(writer.owner_of, some))
-        if len(owners) > 1:
-            some = (added(some[: middle(len(some))]), added(some[middle(len(some)) :]))
-        ends = [writer.owner_of(one) for one in some]
-        where = block.owner if block.owner in ends else ends[0]
-        part = TaskWriter()
-        part.do(Accumulate(monoid, wide), *map(part.read, some))
-        return writer.part_of(block, part, where, "accumulate", num_bytes)
-
     owners = set(map(writer.owner_of, parts))
     is_small = len(owners) <= FEW_WORKERS and len(parts) * block.num_bytes < SMALL_BYTES
     if len(owners) > 1 and not is_small:
-        parts = (added(parts[: middle(len(parts))]), added(parts[middle(len(parts)) :]))
+        cut = middle(len(parts))
+        parts = [_added(some, block, monoid, writer) for some in (parts[:cut], parts[cut:])]
     elif owners != {block.owner} and not is_small:
-        parts = (added(parts),)
-    block.do(Accumulate(monoid, dtype), *map(block.read, parts))
+        parts = [_added(parts, block, monoid, writer)]
+    block.do(Accumulate(monoid, block.node.dtype), *map(block.read, parts))
     block.kind = "accumulate"
+
+
+# Not a function in another: one that calls itself there would keep its block's expression until the garbage
+# is collected, and with that the array, whatever is remembered.
+def _added(parts: Sequence[Slot], block: BlockTask, monoid: str, writer: PlanWriter) -> Slot:
+    # The slot of the sum of neighbors, on a worker that has some of them.
+    if len(parts) == 1:
+        return parts[0]
+    if len(set(map(writer.owner_of, parts))) > 1:
+        cut = middle(len(parts))
+        parts = [_added(some, block, monoid, writer) for some in (parts[:cut], parts[cut:])]
+    ends = [writer.owner_of(one) for one in parts]
+    where = block.owner if block.owner in ends else ends[0]
+    dtype = accumulator_dtype("sum", block.node.dtype)
+    num_bytes = block.num_bytes * dtype.itemsize // block.node.dtype.itemsize
+    task = TaskWriter()
+    task.do(Accumulate(monoid, dtype), *map(task.read, parts))
+    return writer.part_of(block, task, where, "accumulate", num_bytes)

@@ -124,10 +124,14 @@ def test_regular_and_whole_grids():
         regular((6, 5), (2,))
 
 
-@pytest.mark.parametrize("blocks", ["auto", {0: 3}])
+@pytest.mark.parametrize("blocks", ["rows", {0: 3}])
 def test_words_are_no_cuts(blocks):
-    with pytest.raises(ShapeError, match="give a count, or counts, cuts or None"):
+    with pytest.raises(ShapeError, match="give 'auto', a count, or counts, cuts or None"):
         grid_from((3, 3), blocks)
+
+
+def test_auto_leaves_the_cuts_to_others():
+    assert grid_from((3, 3), "auto") == grid_from((3, 3), None)
 
 
 def test_a_count_beyond_all_use_is_refused_quickly():

@@ -142,7 +142,7 @@ def test_cuts_are_where_the_work_is_equal(
         return
     array = mn.asarray(matrix)
     node = expression_of(array.T if transposed else array)
-    found = default_layout(node, SMALL_BYTES, Workers(tuple(range(count)), 1, 0), block).grid.cuts[0]
+    found = default_layout(node, SMALL_BYTES, Workers((0,), count, 0), block).grid.cuts[0]
     counts = np.bincount(matrix.indices if transposed else matrix.tocoo().row, minlength=node.shape[0])
     work = np.append(0, np.cumsum(counts)) + ROW_ENTRIES * np.arange(node.shape[0] + 1)
     wanted = np.searchsorted(work, np.arange(1, count) * (work[-1] / count)).clip(1, node.shape[0] - 1)

@@ -12,7 +12,7 @@ from distributed import LocalCluster
 import matnb as mn
 from matnb.errors import OptionError
 
-COMMANDS = "start, connect, status, explain, memo, history, rebalance, monitor, stamp, doctor, stop"
+COMMANDS = "start, connect, status, explain, simulate, memo, history, rebalance, monitor, stamp, doctor, stop"
 
 
 def stored(shell, name):
@@ -196,6 +196,15 @@ def test_a_wrong_line_gives_one_line_that_says_what_exists(shell, capsys, line, 
     assert len(text.strip().splitlines()) == 1
 
 
+def test_a_cluster_is_simulated(shell, capsys):
+    run(shell, "x = mn.ones((1_000_000, 8)); y = x.T @ x")
+    capsys.readouterr()
+    run(shell, "%distmat simulate y --nodes 4 --workers 2 --bandwidth 20Gbps --latency 50us --memory 8GB")
+    assert capsys.readouterr().out.startswith("simulated on 4 nodes of 2 workers: ")
+    _, text = fail(shell, capsys, "%distmat simulate nothing")
+    assert "%distmat simulate: nothing is not a DistArray" in text
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -204,6 +213,12 @@ def test_a_wrong_line_gives_one_line_that_says_what_exists(shell, capsys, line, 
         ("%distmat history --save cuts.xml", "a history is saved as .json, .svg or .txt, not as 'cuts.xml'"),
         ("%distmat stamp --save s.xml", "a stamp is saved as .json, .html or .txt, not as 's.xml'"),
         ("%distmat start --workers 0", "workers=0: give a whole number of at least 1"),
+        ("%distmat start --workers 4 --node-grid 3x2", "node_grid=(3, 2) is for 6, but there are 4 workers"),
+        ("%distmat simulate x --nodes 0", "Cluster(nodes=0): give a whole number of at least 1"),
+        (
+            "%distmat simulate x --bandwidth slow",
+            "Cluster(bandwidth='slow'): give '20Gbps', or bytes a second",
+        ),
         ("%distmat rebalance sometimes", "rebalance='sometimes': give a trace, "),
         ("%%distmat --engine quick\n1", "engine='quick': choose one of 'auto', "),
         ("%%distmat --keep y\n1", "--keep y: no DistArray of that name; assigned in this cell: none"),

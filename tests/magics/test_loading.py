@@ -85,6 +85,7 @@ def test_a_terminal_is_live(bare_shell):
                 "explain",
                 "memo",
                 "history",
+                "simulate",
                 "rebalance",
                 "monitor",
                 "stamp",
@@ -103,7 +104,7 @@ def test_a_terminal_is_live(bare_shell):
         ("%%distmat --lazy --engine in", {"interpret"}),
         ("%distmat start --rebalance ", {"auto", "entries", "presto", "off"}),
         ("%distmat rebalance n", {"now"}),
-        ("%distmat explain --stage pl", {"plan"}),
+        ("%distmat explain --stage pl", {"plan", "place"}),
         ("%distmat stamp --", {"--json", "--time", "--save"}),
     ],
 )

@@ -193,7 +193,9 @@ def test_workers_that_come_are_used_by_loops_that_do_not_follow_times(
         nonlocal is_alone
         is_alone = is_alone and not (isinstance(event, LoopAdvanced) and event.iterations >= 3)
 
-    monkeypatch.setattr(planner, "workers", lambda: replace(workers(), numbers=(0, 1)[: 2 - is_alone]))
+    monkeypatch.setattr(
+        planner, "workers", lambda: replace(workers(), numbers=(0, 1)[: 2 - is_alone], machines=())
+    )
     monkeypatch.setattr(planner, "have_come", lambda numbers: not (is_alone or 1 in numbers))
     monkeypatch.setattr(policy, "FIXED_COSTS", Costs(0.0, 1e15))
     session.subscribe(come)

@@ -15,7 +15,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,8 @@ from harness.statistics import duration
 import matnb as mn
 from matnb.events import Event, LoopFinished
 from matnb.pictures.quantities import bytes_text
+from matnb.program import place
+from matnb.session.simulation import simulated as simulated_on
 
 WORKERS = 4
 WORKER_THREADS = max(1, min(2, THREADS // WORKERS))
@@ -303,9 +305,10 @@ class Predictions:
     cluster: Any
     lines: list[str] = field(default_factory=list)
 
-    def of(self, expression: mn.DistArray) -> Any:
-        """Return what the simulator says of an expression."""
-        return mn.simulate(expression, cluster=self.cluster)
+    def of(self, expression: mn.DistArray, **options: Any) -> Any:
+        """Return what the simulator says of an expression, with other options of the workers."""
+        workers = replace(self.cluster.laid_over(), **options)
+        return simulated_on([expression.expression], self.cluster, workers)
 
     def row(self, one: Simulated) -> None:
         """Add a row."""
@@ -334,6 +337,22 @@ def _random(shape: tuple[int, ...], seed: int = 0, blocks: Any = "auto") -> mn.D
     return mn.random.default_rng(seed).random(shape, blocks=blocks)
 
 
+@contextmanager
+def _dealt_out() -> Iterator[None]:
+    # Blocks dealt to machines in turn, as NumS does, and to the workers of each: what matnb does not do.
+    kept = place.spread
+
+    def dealt(count: int, workers: Sequence[int]) -> tuple[int, ...]:
+        each = len(workers) // NODES
+        return tuple(workers[at % NODES * each + at // NODES % each] for at in range(count))
+
+    place.spread = dealt
+    try:
+        yield
+    finally:
+        place.spread = kept
+
+
 def _tall_products(rows: int, width: int) -> Simulated:
     # Each machine's share is added in a tree: one block less than there are machines travels.
     return Simulated(
@@ -344,21 +363,25 @@ def _tall_products(rows: int, width: int) -> Simulated:
     )
 
 
-def _newton_step(rows: int, width: int) -> Simulated:
+def _newton_step(asked: Predictions, rows: int, width: int) -> Simulated:
     def step() -> mn.DistArray:
         X, y = _random((rows, width)), _random((rows,), 1)
         return newton(mn, X, y, mn.zeros(width))
 
-    return Simulated(
-        f"logistic Newton, {bytes_text(rows * width * 8)}", step, "<= 0.5x of round-robin's bytes"
+    with _dealt_out():
+        found = asked.of(step())
+    dealt, held = _total(found.sent_bytes), _largest(found.peak_bytes)
+    words = (
+        f"<= 0.5x of blocks dealt out in turn, {bytes_text(round(dealt))} (peak {bytes_text(round(held))}):"
     )
+    return Simulated(f"logistic Newton, {bytes_text(rows * width * 8)}", step, words, 0.5 * dealt)
 
 
 def _square_product(side: int) -> Simulated:
-    # Appendix A.5 of NumS: of the sqrt(k) products for each of the k blocks of the result all but one have an
-    # operand on another machine, so at least that many blocks of side**2 / k elements come to each machine.
+    # Appendix A.5 of NumS: each of k machines has a block of side**2 / k elements of each operand, and reads
+    # the others of its row of the one and of its column of the other.
     root = math.isqrt(NODES)
-    bound = (root - 1) * side * side * 8
+    bound = 2 * (root - 1) * side * side * 8
     return Simulated(
         "matmul, square",
         lambda: _random((side, side)) @ _random((side, side), 1),
@@ -368,16 +391,16 @@ def _square_product(side: int) -> Simulated:
 
 
 def tensor_grids() -> Iterator[tuple[int, int, int]]:
-    """Give every grid of as many blocks as machines over three axes."""
+    """Give every grid of the machines over three axes."""
     sizes = [one for one in range(1, NODES + 1) if NODES % one == 0]
     for a, b in itertools.product(sizes, sizes):
         if NODES % (a * b) == 0:
             yield a, b, NODES // (a * b)
 
 
-def mttkrp(side: int, rank: int, blocks: Any) -> mn.DistArray:
+def mttkrp(side: int, rank: int) -> mn.DistArray:
     """Return the product of a tensor and two factors that alternating least squares needs for the third."""
-    tensor = _random((side, side, side), blocks=blocks)
+    tensor = _random((side, side, side))
     return mn.einsum("ijk,jf,kf->if", tensor, _random((side, rank), 1), _random((side, rank), 2))
 
 
@@ -403,26 +426,29 @@ def simulated(bench: Bench) -> str:
         )
     )
     side = bench.sized(2**16, 2**10)
+    for way in ("owners", "turns"):
+        sent = _total(asked.of(_square_product(side).makes(), placing=way).sent_bytes)
+        words = {"owners": "where the largest operand is", "turns": "on all workers in turn"}[way]
+        asked.lines.append(f"{f'matmul, square, parts {words}':<44}{bytes_text(round(sent)):>11}")
     asked.row(
         Simulated("X + Y, equal grids", lambda: _random((side, side)) + _random((side, side), 1), "0 B:", 0)
     )
     asked.row(_tall_products(2**29 // shrink, 64))
-    asked.row(_newton_step(2**26 // shrink, 256))
+    asked.row(_newton_step(asked, 2**26 // shrink, 256))
     asked.row(_square_product(side))
-    long, rank = bench.sized(8_000, 80), 16  # 8,000 cubed is 4 TB
-    tried = {grid: _total(asked.of(mttkrp(long, rank, grid)).sent_bytes) for grid in tensor_grids()}
+    long, rank = bench.sized(8_000, 80), 100  # 8,000 cubed is 4 TB
+    tried = {grid: _total(asked.of(mttkrp(long, rank), node_grid=grid).sent_bytes) for grid in tensor_grids()}
     best = min(tried, key=tried.__getitem__)
     words = f"<= 1.1x the best of {len(tried)} grids, {best}, {bytes_text(round(tried[best]))}:"
     asked.row(
-        Simulated(
-            f"MTTKRP, {bytes_text(long**3 * 8)}", lambda: mttkrp(long, rank, "auto"), words, 1.1 * tried[best]
-        )
+        Simulated(f"MTTKRP, {bytes_text(long**3 * 8)}", lambda: mttkrp(long, rank), words, 1.1 * tried[best])
     )
     scale = bench.sized(26, 12)
     root = math.isqrt(NODES)
-    for words, blocks in (("row cuts", (NODES, 1)), ("a square grid", (root, root)), ("as chosen", None)):
+    # Loops keep the cuts that a matrix has: rows, unless it was cut otherwise.
+    for words, blocks in (("row cuts", (NODES, 1)), ("a square grid", (root, root))):
         asked.row(
-            Simulated(f"PageRank 2^{scale}, {words}", partial(ranked, scale, blocks), "the fewer are chosen")
+            Simulated(f"PageRank 2^{scale}, {words}", partial(ranked, scale, blocks), "for information")
         )
     head = f"{'on 16 x 32, simulated':<44}{'sent':>11}{'peak':>11}{'makespan':>11}  must be"
     return "\n".join([head, *asked.lines])

@@ -180,6 +180,8 @@ def test_values_of_other_processes_come_in_one_message_or_not(monkeypatch: pytes
         monkeypatch.undo()
         while not session.values_there._answers._unanswered.done():
             time.sleep(0.02)
+        while not told(x) and time.monotonic() - begin < 60:
+            time.sleep(0.1)  # what is asked for shortly may come too late on a busy machine
         assert told(x) == np.array2string(VALUES * 2)
         mn.repartition(x, cuts=list(range(61)))
         monkeypatch.setattr(few_values, "MOST_BLOCKS", 2)

@@ -274,8 +274,15 @@ def squared(n: int, iterations: int) -> mn.DistArray:
     return found
 
 
+def mixed(n: int, iterations: int) -> mn.DistArray:
+    """Return rows multiplied by a matrix in one block, which stays: it travels once."""
+    M = normal(7, n, n, blocks=[1, 1]) / n
+    found, _ = mn.iterate(lambda X: X @ M + 1, normal(8, 4 * n, n), max_iterations=iterations)
+    return found
+
+
 @pytest.mark.parametrize("iterations", [1, 2, 7])
-@pytest.mark.parametrize("loop", [ranks, powers, descended, contracted, squared])
+@pytest.mark.parametrize("loop", [ranks, powers, descended, contracted, squared, mixed])
 def test_bytes_of_loops_are_those_that_members_counted(
     network: Network, loop: Callable[[int, int], mn.DistArray], iterations: int
 ) -> None:

@@ -39,7 +39,9 @@ def simulated(
     OptionError
         For a number of iterations below 1.
     """
-    if iterations is not None and (not isinstance(iterations, int) or iterations < 1):
+    if iterations is not None and (
+        not isinstance(iterations, int) or isinstance(iterations, bool) or iterations < 1
+    ):
         raise OptionError(f"simulate(iterations={iterations!r}): give a whole number of at least 1")
     run, made = NOTHING, dict[Expr, Stored]()
     order = topological(roots)

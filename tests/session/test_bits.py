@@ -7,13 +7,16 @@ from math import prod
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from plan_runner import run_by_hand, whole
+from plan_runner import given_to, run_by_hand, whole
 
 import matnb as mn
+from matnb.blocks.formats import Dense
+from matnb.blocks.grid import regular
+from matnb.blocks.layout import Layout
 from matnb.ops import combining, reducing
 from matnb.plan.lower import lower
 from matnb.program import writer
-from matnb.program.plan import Workers
+from matnb.program.plan import Stored, Workers
 
 RNG = np.random.default_rng(0)
 VECTOR = RNG.standard_normal(70_001) * 10.0 ** RNG.integers(-8, 8, 70_001)
@@ -127,6 +130,11 @@ PLACED = {
         mn.asarray(SQUARE[:30, :50].astype(np.float32), blocks=[3, 1]),
         mn.asarray(SQUARE[:20, :50].astype(np.float32), blocks=[2, 1]),
     ),
+    "three axes": lambda blocks: mn.asarray(BULKY, blocks=[min(blocks, 8), 3, 2]).sum(axis=(0, 1)),
+    "sparse columns": lambda blocks: mn.asarray(SPARSE, blocks=[blocks, 2]).sum(axis=0),
+    "sparse transpose": lambda blocks: (
+        mn.asarray(SPARSE, blocks=[blocks, 1]).T @ mn.asarray(VECTOR[:700], blocks=blocks)
+    ),
     "sparse product": lambda blocks: (
         mn.asarray(SPARSE, blocks=[2, min(blocks, 9)]) @ mn.asarray(SPARSE.T, blocks=[min(blocks, 9), 2])
     ).sum(axis=1),
@@ -156,3 +164,37 @@ def test_bits_follow_no_machine_and_no_way_of_placing(
             for placing in ("loads", "owners", "turns"):
                 found = made_on(name, blocks, Workers(numbers, 1, 0, machines, grid, placing))
                 assert found.tobytes() == alone.tobytes(), (nodes, each, grid, placing)
+
+
+# Laid out anew blocks of neighbors lie together; after loops, joins and repartitions they may lie anywhere.
+
+NARROW = RNG.standard_normal((400, 150))
+SCATTERED = {
+    "columns": lambda X: X.sum(axis=0),
+    "rows": lambda X: (X * 2.0).sum(axis=1),
+    "sum": lambda X: X.sum(),
+    "var": lambda X: X.var(axis=0),
+    "norm": lambda X: np.linalg.norm(X, axis=0),
+    "tall": lambda X: X.T @ X,
+    "einsum": lambda X: mn.einsum("ij,ik->jk", X, np.sqrt(abs(X))),
+}
+
+
+@pytest.mark.parametrize("name", SCATTERED)
+@pytest.mark.parametrize("counts", [(40, 1), (7, 3), (1, 20)])
+def test_bits_are_the_same_for_blocks_on_any_workers(name: str, counts: tuple[int, int]) -> None:
+    rng, X = np.random.default_rng(0), mn.asarray(NARROW)
+    grid, node = regular(NARROW.shape, counts), SCATTERED[name](X).expression
+    keys = tuple(f"X-{number}" for number in range(grid.num_blocks))
+    parts = (NARROW[tuple(slice(*part) for part in region)] for region in grid.regions())
+    blocks = {key: Dense(np.ascontiguousarray(part)) for key, part in zip(keys, parts, strict=True)}
+    found = set()
+    for nodes, each in ((1, 1), (1, 3), (3, 2), (4, 4), (4, 4), (16, 1)):
+        numbers = tuple(range(nodes * each))
+        workers = Workers(numbers, 1, 0, tuple(number // each for number in numbers))
+        owners = tuple(rng.choice(numbers, grid.num_blocks).tolist())
+        stored = {X.expression: Stored(Layout(grid, owners), keys)}
+        plan = lower([node], [], stored, workers)
+        value = whole(node, plan.outputs[node], run_by_hand(plan, given_to(plan, stored, blocks)))
+        found.add(value.tobytes())
+    assert len(found) == 1

@@ -8,7 +8,7 @@ import operator
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeGuard
 
 import numpy as np
 
@@ -136,6 +136,11 @@ def regular(shape: Sequence[int], counts: Sequence[int]) -> Grid:
     return Grid(tuple(regular_cuts(length, count) for length, count in zip(shape, counts, strict=True)))
 
 
+def leaves_cuts(blocks: BlocksSpec) -> TypeGuard[Literal["auto"] | None]:
+    """Tell whether a user's ``blocks=`` leaves it to matnb where an array is cut."""
+    return blocks is None or (isinstance(blocks, str) and blocks == "auto")
+
+
 def grid_from(shape: Sequence[int], blocks: BlocksSpec) -> Grid:
     """Return the grid that a user's ``blocks=`` asks for.
 
@@ -152,7 +157,7 @@ def grid_from(shape: Sequence[int], blocks: BlocksSpec) -> Grid:
     ShapeError
         When the number of axes, a count or the cuts do not fit the shape.
     """
-    if blocks is None or (isinstance(blocks, str) and blocks == "auto"):
+    if leaves_cuts(blocks):
         return whole(shape)
     per_axis: Sequence[int | Sequence[int] | None]
     if isinstance(blocks, int | np.integer):

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from matnb.blocks.creation import Arange, Creation, Eye, Full, Linspace
 from matnb.blocks.foreign import array_of
 from matnb.blocks.formats import SPARSE_DTYPES, Block, Dense, block_from, csr_block
-from matnb.blocks.grid import BlocksSpec, grid_from
+from matnb.blocks.grid import BlocksSpec, grid_from, leaves_cuts
 from matnb.errors import DTypeError, OptionError, RangeError, ShapeError, UnsupportedError
 from matnb.expr.client_data import held, owned
 from matnb.expr.nodes import Broadcast, Create, Data, Expr, Index, Regrid
@@ -103,7 +103,7 @@ def asarray(
             raise DTypeError(f"format={format!r} cannot be made of a dense DistArray: call compute() first")
         if format == "dense" and obj.sparse:
             obj = DistArray(Broadcast(obj.expression, obj.shape))
-        if blocks is None and same:
+        if leaves_cuts(blocks) and same:
             return obj.copy() if copy else obj
         labels = obj.labels
         node = obj.expression if wanted is None else ufuncs.astype(obj.expression, wanted)
@@ -188,7 +188,7 @@ def regridded(node: Expr, blocks: BlocksSpec) -> Expr:
     ShapeError
         For cuts that do not fit.
     """
-    if blocks is None or (isinstance(blocks, str) and blocks == "auto"):
+    if leaves_cuts(blocks):
         return node
     grid = grid_from(node.shape, blocks)
     # A single element is cut in one way only; and as a bare constant it keeps sparse arrays sparse.

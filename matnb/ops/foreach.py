@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -25,6 +26,7 @@ from matnb.blocks.kernels.calls import (
     packed_bytes,
     value_of_part,
 )
+from matnb.blocks.kernels.pairwise import in_pairs, middle
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr, Shape
@@ -351,26 +353,22 @@ def _(node: ForeachValue, writer: PlanWriter, workers: Workers) -> None:
         options = (call.made(parts[number]), call.value_outputs, node.place)
         task.do(Run(value_of_part, options), task.read(source.keys[number]))
 
-    def write_pair(pair: Sequence[tuple[Slot, int]], block: BlockTask) -> tuple[Slot, int]:
-        task, owner = TaskWriter(), pair[0][1]
-        task.do(Run(combine_values, (monoid,)), *(task.read(slot) for slot, _ in pair))
-        return writer.part_of(block, task, owner, "call", size), owner
+    def write_pair(block: BlockTask, one: Slot, other: Slot) -> Slot:
+        task = TaskWriter()
+        task.do(Run(combine_values, (monoid,)), task.read(one), task.read(other))
+        return writer.part_of(block, task, writer.owner_of(one), "call", size)
 
     layout = Layout(Grid(all_of(node.shape)), source.layout.owners[:1])
     for block in writer.each_block(node, layout, _kind_of(call)):
         if len(parts) == 1:
             write_value(block, 0)
             continue
-        made: list[tuple[Slot, int]] = []
+        made: list[Slot] = []
         for number, owner in enumerate(source.layout.owners):
             task = TaskWriter()
             write_value(task, number)
-            made.append((writer.part_of(block, task, owner, "call", size), owner))
+            made.append(writer.part_of(block, task, owner, "call", size))
         block.take(size)
-        while len(made) > 2:
-            pairs = list(range(0, len(made), 2))
-            made = [
-                write_pair(made[place : place + 2], block) if place + 1 < len(made) else made[place]
-                for place in pairs
-            ]
-        block.do(Run(combine_values, (monoid,)), *(block.read(slot) for slot, _ in made))
+        halves = (made[: middle(len(made))], made[middle(len(made)) :])
+        both = [in_pairs(half, partial(write_pair, block)) for half in halves]
+        block.do(Run(combine_values, (monoid,)), *map(block.read, both))

@@ -7,10 +7,11 @@ description alone; they are simulated, and say how plans compare rather than wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from heapq import heappop, heappush
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from matnb.config import parse_bytes
@@ -83,18 +84,27 @@ class Cluster:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise OptionError(f"Cluster({name}={value!r}): give a whole number of at least 1")
-        if self.memory_bytes < 1:
+        if not isinstance(self.memory, str | int | float) or self.memory_bytes < 1:
             raise OptionError(f"Cluster(memory={self.memory!r}): a machine needs memory, as in '16GB'")
         for name in ("bandwidth", "near_bandwidth"):
-            if not self.rate(name) > 0:
-                raise OptionError(f"Cluster({name}={getattr(self, name)!r}): nothing would ever arrive")
+            if not 0 < self.rate(name) < inf:
+                raise OptionError(
+                    f"Cluster({name}={getattr(self, name)!r}): give '20Gbps', or bytes a second above 0"
+                )
         for name in ("latency", "near_latency"):
             if not (isfinite(self.delay(name)) and self.delay(name) >= 0):
                 raise OptionError(f"Cluster({name}={getattr(self, name)!r}): give seconds from 0 on")
-        if self.speeds is not None and len(self.speeds) != self.nodes:
-            raise OptionError(f"Cluster(speeds=...): {len(self.speeds)} speeds for {self.nodes} nodes")
-        if self.speeds is not None and not all(speed > 0 for speed in self.speeds):
-            raise OptionError(f"Cluster(speeds={list(self.speeds)}): give numbers above 0")
+        if self.speeds is not None:
+            self._check_speeds(self.speeds)
+
+    def _check_speeds(self, speeds: object) -> None:
+        if not isinstance(speeds, Sequence) or isinstance(speeds, str):
+            raise OptionError(f"Cluster(speeds={speeds!r}): give a number for each node, or None")
+        if len(speeds) != self.nodes:
+            raise OptionError(f"Cluster(speeds=...): {len(speeds)} speeds for {self.nodes} nodes")
+        for one in speeds:
+            if not isinstance(one, int | float) or isinstance(one, bool) or not 0 < one < inf:
+                raise OptionError(f"Cluster(speeds={list(speeds)}): give numbers above 0")
 
     @property
     def num_workers(self) -> int:
@@ -136,10 +146,11 @@ def _measure(value: str | float, name: str, units: Mapping[str, float], words: s
 
 @dataclass(frozen=True)
 class TaskSpan:
-    """What one worker does for a while: its machine, thread and kind of task, from when to when."""
+    """A task: its machine, worker, slot and kind, from when to when."""
 
     machine: int
     worker: int
+    slot: Slot
     kind: str
     start_seconds: float
     end_seconds: float
@@ -210,18 +221,23 @@ class Simulator:
         What is described, and what plans were laid out over.
     owners, sizes
         The worker and bytes of each value.
-    copies
-        Which workers have which values of others.
+    keeps
+        Whether copies of what was there before a batch stay for the next, as in a gang.
+    there
+        The values that are held, each with a worker that has it.
+    held
+        Bytes by machine.
     """
 
     cluster: Cluster
     workers: Workers
     owners: dict[Slot, int] = field(default_factory=dict)
     sizes: dict[Slot, int] = field(default_factory=dict)
-    copies: set[tuple[Slot, int]] = field(default_factory=set)
+    keeps: bool = False
+    there: set[tuple[Slot, int]] = field(default_factory=set)
     held: dict[int, int] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def machines(self) -> dict[int, int]:
         """The machine of each worker."""
         machines = self.workers.machines or (0,) * len(self.workers.numbers)
@@ -230,8 +246,30 @@ class Simulator:
     def run(
         self, tasks: Sequence[Task], seconds: Mapping[Slot, float], staying: Iterable[Slot] = ()
     ) -> SimulatedRun:
-        """Run tasks whose other inputs are there, and return what happened; copies stay where they are."""
+        """Run tasks whose other inputs are there, and return what happened."""
         return _BatchClock(self, tasks, seconds, set(staying)).run()
+
+    def put(self, slot: Slot, worker: int) -> None:
+        """Note that a worker has a value."""
+        if (slot, worker) not in self.there:
+            self.there.add((slot, worker))
+            self._hold(worker, self.sizes.get(slot, 0))
+
+    def take(self, slot: Slot, worker: int) -> None:
+        """Note that a worker has a value no more."""
+        if (slot, worker) in self.there:
+            self.there.remove((slot, worker))
+            self._hold(worker, -self.sizes.get(slot, 0))
+
+    def end_iteration(self, changing: Container[Slot], state: Container[Slot]) -> None:
+        """Note that of values which change from one iteration to the next only the state is left."""
+        for slot, worker in list(self.there):
+            if slot in changing and (slot not in state or self.owners.get(slot, worker) != worker):
+                self.take(slot, worker)
+
+    def _hold(self, worker: int, num_bytes: int) -> None:
+        machine = self.machines.get(worker, 0)
+        self.held[machine] = self.held.get(machine, 0) + num_bytes
 
 
 class _BatchClock:
@@ -256,7 +294,7 @@ class _BatchClock:
         self._traffic: dict[tuple[int, int], float] = {}
         self._near: dict[int, float] = {}
         self._busy = dict.fromkeys(self._places.values(), 0.0)
-        self._peaks: dict[int, int] = {}
+        self._peaks = dict(simulator.held)
         self._spans: list[TaskSpan] = []
 
     def run(self) -> SimulatedRun:
@@ -268,7 +306,7 @@ class _BatchClock:
                 readers[task.owner] = readers.get(task.owner, 0) + 1
                 if key in made or (
                     simulator.owners.get(key, task.owner) != task.owner
-                    and (key, task.owner) not in simulator.copies
+                    and (key, task.owner) not in simulator.there
                 ):
                     self._missing[task.key] += 1
                     self._waiting.setdefault((key, task.owner), []).append(task.key)
@@ -294,10 +332,11 @@ class _BatchClock:
         self._count += 1
         heappush(self._events, (at, self._count, what, key, worker))
 
-    def _hold(self, worker: int, num_bytes: int, extra: int = 0) -> None:
-        machine, held = self._places.get(worker, 0), self._simulator.held
-        held[machine] = held.get(machine, 0) + num_bytes
-        self._peaks[machine] = max(self._peaks.get(machine, 0), held[machine] + extra)
+    def _put(self, key: Slot, worker: int, working_bytes: int = 0) -> None:
+        self._simulator.put(key, worker)
+        machine = self._places.get(worker, 0)
+        held = self._simulator.held.get(machine, 0) + working_bytes
+        self._peaks[machine] = max(self._peaks.get(machine, 0), held)
 
     def _start(self, worker: int, now: float) -> None:
         while self._free[worker] and self._ready[worker]:
@@ -307,8 +346,8 @@ class _BatchClock:
             seconds = self._seconds.get(key, 0.0) / (1.0 if speeds is None else speeds[machine])
             self._free[worker] -= 1
             self._busy[machine] += seconds
-            self._hold(worker, self._simulator.sizes.get(key, 0), task.working_bytes)
-            self._spans.append(TaskSpan(machine, worker, task.kind, now, now + seconds))
+            self._put(key, worker, task.working_bytes)
+            self._spans.append(TaskSpan(machine, worker, key, task.kind, now, now + seconds))
             self._event(now + seconds, "done", key, worker)
 
     def _finish(self, key: Slot, worker: int, now: float) -> None:
@@ -321,24 +360,22 @@ class _BatchClock:
             else:
                 self._send(key, reader, now)
         if key not in self._readers and key not in self._staying:
-            self._hold(worker, -self._simulator.sizes.get(key, 0))
+            self._simulator.take(key, worker)
         self._start(worker, now)
 
     def _leave(self, key: Slot, worker: int) -> None:
-        # A value goes with its last reader on a worker, unless it stays.
+        # A copy goes with its last reader; what was made here goes with the last of all, unless it stays.
         readers = self._readers[key]
         readers[worker] -= 1
-        size = self._simulator.sizes.get(key, 0)
-        if readers[worker] or key in self._staying:
-            return
-        owner = self._simulator.owners.get(key, worker)
-        if owner != worker or (key in self._by_key and not any(readers.values())):
-            self._hold(worker, -size)
+        owner, is_made = self._simulator.owners.get(key, worker), key in self._by_key
+        if not readers[worker] and owner != worker and (is_made or not self._simulator.keeps):
+            self._simulator.take(key, worker)
+        if is_made and not any(readers.values()) and key not in self._staying:
+            self._simulator.take(key, owner)
 
     def _send(self, key: Slot, worker: int, now: float) -> None:
         simulator, cluster = self._simulator, self._simulator.cluster
         source, size = simulator.owners[key], simulator.sizes.get(key, 0)
-        simulator.copies.add((key, worker))
         here, there = self._places.get(source, 0), self._places[worker]
         is_near = here == there
         out, into = (
@@ -352,7 +389,7 @@ class _BatchClock:
             self._near[here] = self._near.get(here, 0) + size
         else:
             self._traffic[here, there] = self._traffic.get((here, there), 0) + size
-        self._hold(worker, size)
+        self._put(key, worker)
         self._event(begin + size / rate + delay, "there", key, worker)
 
     def _there(self, key: Slot, worker: int) -> None:
@@ -393,11 +430,14 @@ def seconds_of(
 
 
 def run_plan(plan: Plan, simulator: Simulator) -> SimulatedRun:
-    """Run a plan without loops; what it reads has to be in the simulator already."""
+    """Run a plan without loops, beside the arrays that it reads."""
     simulator.sizes.update(plan.sizes)
+    before = [(one.key, one.owner) for one in plan.shipments]
     for array in plan.reused.values():
-        simulator.owners.update(zip(array.keys, array.layout.owners, strict=True))
-    simulator.owners.update((one.key, one.owner) for one in plan.shipments)
+        before += zip(array.keys, array.layout.owners, strict=True)
+    for key, owner in before:
+        simulator.owners[key] = owner
+        simulator.put(key, owner)
     staying = [key for array in plan.outputs.values() for key in array.keys]
     seconds = seconds_of(plan.tasks, plan.stages, plan.work, plan.sizes, TASK_SECONDS)
     return simulator.run(plan.tasks, seconds, staying)
@@ -407,6 +447,9 @@ def run_control(plan: ControlPlan, simulator: Simulator, iterations: int | None 
     """Run a loop or branch, loops for as many iterations as are given, written down, or expected."""
     simulator.sizes.update(plan.sizes)
     simulator.owners.update(plan.program.owners)
+    simulator.keeps = True
+    for slot, owner in plan.program.given.items():
+        simulator.put(slot, owner)
     tasks = list(plan.tasks())
     work = [plan.stage_works.get(stage.makes, PlanWork(0, 0)) for stage in plan.stages]
     seconds = seconds_of(tasks, plan.stages, work, plan.sizes, LOOP_TASK_SECONDS)
@@ -440,19 +483,21 @@ def _loop(
     if count is None:
         count = EXPECTED if loop.most is None else loop.most
         count = count if loop.until is None else min(count, EXPECTED)
-    changing = {slot for registers in (*loop.state, *loop.after) for slot in registers}
+    state = {slot for registers in loop.state for slot in registers}
+    changing = state.union(slot for registers in loop.after for slot in registers)
     changing |= {task.key for batch in batches(loop.body) for task in batch.tasks}
     for array, first in zip(loop.state, loop.first, strict=True):
         for slot, begun in zip(array, first, strict=True):
             simulator.sizes.setdefault(slot, simulator.sizes.get(begun, 0))
             simulator.owners[slot] = simulator.owners.get(begun, simulator.owners.get(slot, 0))
+            simulator.put(slot, simulator.owners[slot])
     run = NOTHING
     if count > 0:
         run = _actions(loop.body, simulator, seconds, None)
     if count > 1:
-        simulator.copies = {(slot, worker) for slot, worker in simulator.copies if slot not in changing}
+        simulator.end_iteration(changing, state)
         run = run.then(_actions(loop.body, simulator, seconds, None), count - 1)
-    simulator.copies = {(slot, worker) for slot, worker in simulator.copies if slot not in changing}
+    simulator.end_iteration(changing, state)
     return run
 
 

@@ -29,6 +29,17 @@ def prefers_scatter(num_entries: int, num_columns: int, num_blocks: int, width: 
     return (num_uses + 1) * extra < TRANSPOSE_COST * num_entries
 
 
+def scatters(operand: Expr, num_entries: int, num_blocks: int, width: int, num_uses: int) -> bool:
+    """Tell whether a product with a sparse transpose does without it: as asked for, else by counts.
+
+    The arguments are those of :func:`prefers_scatter`.
+    """
+    wish = wished(operand)
+    if wish != "auto":
+        return wish == "none"
+    return prefers_scatter(num_entries, operand.shape[1], num_blocks, width, num_uses)
+
+
 def wished(node: Expr) -> str:
     """Return what was asked for when the array was loaded: "keep" its transpose, "none", or "auto"."""
     match node:

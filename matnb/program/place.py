@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
 from math import exp, log, prod
@@ -165,10 +165,10 @@ def laid_out(grid: Grid, workers: Workers) -> Layout:
 
 def machine_grid(grid: Grid, count: int, given: tuple[int, ...] | None) -> tuple[int, ...]:
     """Return how many of ``count`` machines lie along each axis: as ``given`` where the cuts allow it."""
-    if given is not None and len(given) == grid.ndim and prod(given) == count:
-        fits = all(share <= most for share, most in zip(given, grid.counts, strict=True))
-    else:
-        fits = False
-    if given is not None and fits:
+    if given is not None and len(given) == grid.ndim and prod(given) == count and _fits(given, grid.counts):
         return given
     return factored(count, grid.shape, grid.counts)
+
+
+def _fits(shares: Sequence[int], most: Sequence[int]) -> bool:
+    return all(share <= one for share, one in zip(shares, most, strict=True))

@@ -436,12 +436,12 @@ def simulate(*arrays: object, cluster: Cluster | None = None, iterations: int | 
         check_closed(handle.expression)
     if cluster is not None and not isinstance(cluster, Cluster):
         raise OptionError(f"simulate(cluster={type(cluster).__name__}): describe one with mn.Cluster(...)")
-    session = active_session() if cluster is not None else current_session()
-    described = cluster_of(session.cluster.workers) if cluster is None and session else cluster
-    assert described is not None
-    grid = None if session is None or cluster is not None else session.config.node_grid
     nodes = [handle.expression for handle in handles]
-    return simulated(nodes, described, described.laid_over(grid), iterations)
+    if cluster is not None:
+        return simulated(nodes, cluster, cluster.laid_over(), iterations)
+    session = current_session()
+    there = [session.cluster.workers[number] for number in session.cluster.alive()]
+    return simulated(nodes, *cluster_of(there, session.config.node_grid), iterations)
 
 
 @cancellable()

@@ -16,7 +16,6 @@ from matnb.backend.kept import Kept, names_of
 from matnb.backend.store import Entry, Store
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Grid, whole
-from matnb.blocks.layout import Layout, spread
 from matnb.config import Config
 from matnb.errors import TooLargeError
 from matnb.expr.client_data import copied
@@ -28,6 +27,7 @@ from matnb.io.results import About, Result, ResultFolder, writable
 from matnb.lazy.array import live_expressions
 from matnb.pictures.memo import MemoEntry, memo_html, memo_text
 from matnb.plan.explain import told_alone
+from matnb.program.place import laid_out
 from matnb.program.plan import Stored
 from matnb.session.naming import line_of, variable_of
 from matnb.session.overrides import hiding, remembers
@@ -254,7 +254,7 @@ class Memo:
         needed: Collection[Expr],
     ) -> bool:
         # Block by block, so that this process holds one; False where there is no room on the workers.
-        layout = Layout(grid, spread(grid.num_blocks, self._planner.workers().numbers))
+        layout = laid_out(grid, self._planner.workers())
         peaks: dict[int, int] = {}
         for owner, size in zip(layout.owners, sizes, strict=True):
             peaks[owner] = peaks.get(owner, 0) + size

@@ -25,7 +25,7 @@ from matnb.plan.lower import lower
 from matnb.plan.product_entries import ProductCounts, worth_counting
 from matnb.plan.program_cache import PlanCache, Planned, Scattering
 from matnb.plan.structural_key import structural_key
-from matnb.plan.transposes import prefers_scatter, wished
+from matnb.plan.transposes import scatters
 from matnb.program.memory import estimate_bytes
 from matnb.program.plan import Plan, Stored, Workers
 from matnb.program.writer import Slots
@@ -168,11 +168,8 @@ class Planner:
     def _scatters(self, workers: Workers) -> Callable[[Expr, int, int], bool]:
         # Whether a product of a sparse transpose does without it, by entries and the columns it meets.
         def chooses(operand: Expr, num_entries: int, width: int) -> bool:
-            wish = wished(operand)
-            if wish != "auto":
-                return wish == "none"
             uses = self.num_scattered.get(operand, 0)
-            return prefers_scatter(num_entries, operand.shape[1], workers.slots, width, uses)
+            return scatters(operand, num_entries, workers.slots, width, uses)
 
         return chooses
 

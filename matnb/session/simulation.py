@@ -23,7 +23,7 @@ from matnb.plan.simulate import (
     run_plan,
     simulation_of,
 )
-from matnb.plan.transposes import prefers_scatter, wished
+from matnb.plan.transposes import scatters
 from matnb.program.plan import Plan, Stored, Workers
 from matnb.program.writer import Slots
 from matnb.session.run import missing_results
@@ -60,14 +60,14 @@ def simulated(
     return simulation_of(run.then(run_plan(plan, Simulator(cluster, workers))), cluster)
 
 
-def cluster_of(workers: Sequence[WorkerInfo]) -> Cluster:
-    """Return the description of workers that are there; links are those that a Cluster has by default."""
-    hosts = Counter(one.host for one in workers)
-    memory = sum(one.memory_limit_bytes for one in workers) // len(hosts)
-    threads = min(one.threads for one in workers)
-    if not memory:
-        return Cluster(len(hosts), max(hosts.values()), threads)
-    return Cluster(len(hosts), max(hosts.values()), threads, memory)
+def cluster_of(there: Sequence[WorkerInfo], node_grid: tuple[int, ...] | None) -> tuple[Cluster, Workers]:
+    """Return the description of workers that are there, and these; links are as a Cluster has them."""
+    hosts = Counter(one.host for one in there)
+    memory = sum(one.memory_limit_bytes for one in there) // len(hosts)
+    threads = min(one.threads for one in there)
+    cluster = Cluster(len(hosts), max(hosts.values()), threads, memory or Cluster.memory)
+    machines = tuple(sorted(list(hosts).index(one.host) for one in there))
+    return cluster, Workers(tuple(range(len(there))), threads, memory * len(hosts), machines, node_grid)
 
 
 def _plan(
@@ -79,13 +79,10 @@ def _plan(
     entries = estimate_entries(after.values(), known)
     wanted = [one for one in after.values() if one not in known]
 
-    def scatters(transpose: Transpose, right: Expr) -> bool:
-        wish, operand = wished(transpose.operand), transpose.operand
+    def chooses(transpose: Transpose, right: Expr) -> bool:
         width = 1 if right.ndim == 1 else right.shape[1]
-        if wish != "auto":
-            return wish == "none"
-        return prefers_scatter(entries[operand], operand.shape[1], workers.slots, width, 0)
+        return scatters(transpose.operand, entries[transpose.operand], workers.slots, width, 0)
 
     slots = Slots()
     stored = {node: slots.of(array) for node, array in known.items()}
-    return lower(wanted, (), stored, workers, slots, scatters=scatters), after
+    return lower(wanted, (), stored, workers, slots, scatters=chooses), after

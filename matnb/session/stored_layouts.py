@@ -22,6 +22,7 @@ from matnb.events import BlocksMoved, Event, Rebalanced
 from matnb.expr.nodes import Expr
 from matnb.expr.stable_order import place_of
 from matnb.pictures.quantities import axes_text
+from matnb.program.place import laid_out
 from matnb.session.groups import RELEASE, Group, Groups, Partners, has_rows_cut, has_sizes, once_each
 from matnb.session.planning import Planner
 from matnb.session.repartitioner import Repartition, Repartitioner
@@ -270,7 +271,7 @@ class StoredLayouts:
 
     def spread(self, grid: Grid) -> Layout:
         """Return the layout that spreads a grid over the workers there are."""
-        return Layout(grid, spread(grid.num_blocks, self._planner.workers().numbers))
+        return laid_out(grid, self._planner.workers())
 
 
 def rebalanced(decision: Decision, seconds: float, moved_bytes: int) -> Rebalanced:

@@ -11,11 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
+from matnb.backend.cluster import WorkerInfo
 from matnb.errors import LoopBodyError, OptionError
+from matnb.expr.control import Loop
+from matnb.expr.traverse import topological
+from matnb.plan.looping import plan_control
 from matnb.plan.lower import lower
-from matnb.plan.simulate import Cluster, SimulatedRun, Simulator, run_plan
-from matnb.program.plan import Plan, Task
-from matnb.session.simulation import simulated
+from matnb.plan.simulate import Cluster, SimulatedRun, Simulator, run_control, run_plan
+from matnb.program.place import default_layout
+from matnb.program.plan import Plan, Stored, Task
+from matnb.program.regions import region_size
+from matnb.session.simulation import cluster_of, simulated
 
 
 def normal(*shape: int, seed: int = 0) -> mn.DistArray:
@@ -62,6 +68,10 @@ def test_bytes_are_those_that_the_plan_moves(case):
 def test_no_task_runs_before_its_inputs_or_on_a_thread_that_there_is_not(case):
     plan, run = ran(*case)
     assert len(run.spans) == len(plan.tasks)
+    when = {one.slot: one for one in run.spans}
+    for task in plan.tasks:
+        before = [when[key].end_seconds for key in task.inputs if key in when]
+        assert when[task.key].start_seconds >= max(before, default=0.0)
     cluster = case[2]
     for worker in {one.worker for one in run.spans}:
         own = [one for one in run.spans if one.worker == worker]
@@ -127,6 +137,57 @@ def test_what_leaves_a_machine_shares_its_link_and_comes_once():
     assert run.peaks[1] == 10**6
 
 
+def test_a_copy_that_later_batches_read_is_held_once_and_as_long():
+    cluster = Cluster(nodes=2)
+    simulator = Simulator(cluster, cluster.laid_over(), {0: 0}, dict.fromkeys(range(4), 10), keeps=True)
+    simulator.sizes[0] = 10**6
+    simulator.put(0, 0)
+    runs = [simulator.run([Task(key, (), (0,), 1, "map")], {}) for key in (1, 2, 3)]
+    assert [run.traffic for run in runs] == [{(0, 1): 10**6}, {}, {}]
+    assert [run.peaks for run in runs] == [{0: 10**6, 1: 10**6 + 10}] * 3
+    assert simulator.held == {0: 10**6, 1: 10**6}
+    simulator.end_iteration({0}, {0})
+    assert simulator.held == {0: 10**6, 1: 0}
+
+
+@settings(max_examples=30, deadline=None)
+@given(cases)
+def test_no_machine_holds_less_than_nothing_and_each_holds_what_stays(case):
+    cluster, plan = case[2], ran(*case)[0]
+    simulator = Simulator(cluster, cluster.laid_over())
+    run = run_plan(plan, simulator)
+    assert min(simulator.held.values()) >= 0
+    assert sum(simulator.held.values()) == sum(
+        plan.sizes[key] for array in plan.outputs.values() for key in array.keys
+    )
+    assert all(run.peaks[machine] >= size for machine, size in simulator.held.items())
+
+
+def test_a_loop_holds_no_more_in_later_iterations():
+    a, x = normal(2000, 2000), normal(2000)
+
+    def peak_of(count: int) -> int:
+        y, _ = mn.iterate(lambda v: a @ v / 100, x, max_iterations=count)
+        return max(mn.simulate(y, cluster=Cluster(nodes=4)).peak_bytes)
+
+    assert peak_of(1) == peak_of(2) == peak_of(10)  # of which two iterations are simulated
+
+
+def test_what_a_loop_is_given_is_there_while_it_runs():
+    a, x = normal(2000, 2000), normal(2000)
+    y, _ = mn.iterate(lambda v: a @ v / 100, x, max_iterations=3)
+    workers = Cluster(nodes=4).laid_over()
+    loop = next(one for one in topological([y.expression]) if isinstance(one, Loop))
+    stored = {}
+    for number, one in enumerate(loop.inputs):
+        layout = default_layout(one, one.size * 8, workers)
+        keys = tuple((number, block) for block in range(layout.grid.num_blocks))
+        sizes = tuple(region_size(region) for region in layout.grid.regions())
+        stored[one] = Stored(layout, keys, sizes, tuple(8 * size for size in sizes))
+    run = run_control(plan_control(loop, stored, workers, [loop]), Simulator(Cluster(nodes=4), workers))
+    assert all(run.peaks[node] >= 2000 * 2000 * 8 / 4 for node in range(4))
+
+
 def test_slow_machines_take_longer():
     tasks = [Task(key, (), (), key, "map") for key in range(2)]
     cluster = Cluster(nodes=2, speeds=(1.0, 0.25))
@@ -188,6 +249,11 @@ def test_nothing_runs_for_what_no_machine_here_could_hold():
         ({"latency": None}, "latency"),
         ({"nodes": 2, "speeds": [1.0]}, "1 speeds for 2 nodes"),
         ({"speeds": [0.0]}, "above 0"),
+        ({"speeds": [float("inf")]}, "above 0"),
+        ({"speeds": ["a"]}, "above 0"),
+        ({"speeds": 5}, "a number for each node"),
+        ({"memory": None}, "needs memory"),
+        ({"bandwidth": float("inf")}, "bandwidth=inf"),
     ],
 )
 def test_a_cluster_that_cannot_be_is_refused(options, words):
@@ -201,6 +267,7 @@ def test_bad_calls_are_refused():
         lambda: mn.simulate(),
         lambda: mn.simulate(x, cluster="sixteen"),
         lambda: mn.simulate(x, cluster=Cluster(), iterations=0),
+        lambda: mn.simulate(x, cluster=Cluster(), iterations=True),
     ):
         with pytest.raises(OptionError, match="simulate"):
             call()
@@ -211,6 +278,13 @@ def test_bad_calls_are_refused():
 
     with pytest.raises(LoopBodyError):
         mn.iterate(body, x, max_iterations=2)
+
+
+def test_hosts_may_have_unequal_numbers_of_workers():
+    there = [WorkerInfo(f"tcp://{number}", host, 2, 10**9) for number, host in enumerate("aba")]
+    cluster, workers = cluster_of(there, None)
+    assert (cluster.nodes, cluster.workers, cluster.threads) == (2, 2, 2)
+    assert (workers.numbers, workers.machines) == ((0, 1, 2), (0, 0, 1))
 
 
 def test_ways_of_placing_can_be_compared():

@@ -55,7 +55,7 @@ class Function:
     code
         What it does, which names it; ``pickled`` also says in which file and line it was written.
     takes_place
-        Whether it is told where its block is: as ``place=``, or as ``part=`` by ``foreach``.
+        Whether it takes the place of its block: as ``place=``, or as ``part=`` from ``foreach``.
     """
 
     name: str

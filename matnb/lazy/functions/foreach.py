@@ -380,10 +380,10 @@ def _call_on_ones(
     regions = [part_of(node.shape, by, part) for node, by in zip(nodes, ways, strict=True)]
     examples = [_ones(region_shape(region), node) for region, node in zip(regions, nodes, strict=True)]
     examples += [_ones(node.shape, node, is_whole=True) for node in whole_ones]
-    told = SplitPart(0, 1, tuple(slice(*axis) for axis in regions[0]))
+    whole_part = SplitPart(0, 1, tuple(slice(*axis) for axis in regions[0]))
 
     def called(*given: object) -> object:
-        return fn(*given, part=told) if function.takes_place else fn(*given)
+        return fn(*given, part=whole_part) if function.takes_place else fn(*given)
 
     found = tried(called, function.name, examples, _ON_ONES)
     results = found if isinstance(found, tuple) else (found,)

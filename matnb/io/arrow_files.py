@@ -76,10 +76,12 @@ class ArrowTable(TableSource):
         return split_range(0, len(self.heights), count, 1)
 
     def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
-        """Return what the values of a piece take, and the batch that is decoded."""
+        """Return what the values of a piece take, and the group that is decoded or the column that is joined."""
         rows = sum(self.heights[piece.start : piece.stop])
-        held = rows * sum(one.stored.itemsize for one in self.column_kinds)
-        return held, held + max(self.group_bytes[piece.start : piece.stop], default=0)
+        sizes = [one.stored.itemsize for one in self.column_kinds]
+        held = rows * sum(sizes)
+        group = max(self.group_bytes[piece.start : piece.stop], default=0)
+        return held, held + max(group, rows * max(sizes, default=0))
 
     def parse(self, piece: Piece) -> TablePart:
         """Read the row groups of a piece."""
@@ -90,24 +92,31 @@ class ArrowTable(TableSource):
         except FileFormatError as error:
             return TablePart(piece.number, error=error)
         whole = pyarrow.Table.from_batches(batches, None if batches else self._schema())
-        return self._part(piece, whole)
+        num_rows, columns = whole.num_rows, whole.columns
+        del batches, whole  # each column's batches go once they are joined
+        part = self._part(piece, num_rows, columns)
+        pyarrow.default_memory_pool().release_unused()  # it keeps them for itself
+        return part
 
     def parts(self, piece: Piece) -> Iterator[TablePart]:
         """Yield the columns of some rows of a piece at a time."""
         import pyarrow
 
         for batch in self._batches(piece):
-            yield self._part(piece, pyarrow.Table.from_batches([batch]))
+            yield self._part(piece, batch.num_rows, pyarrow.Table.from_batches([batch]).columns)
 
-    def _part(self, piece: Piece, table: pyarrow.Table) -> TablePart:
+    def _part(self, piece: Piece, num_rows: int, columns: list[pyarrow.ChunkedArray]) -> TablePart:
+        # It takes the columns from their list, so that no two of them are there twice.
         wanted = dict(self.wanted)
-        columns = []
-        for place, name in enumerate(self.read_names):
-            column = table.column(place)
+        columns.reverse()
+        values = []
+        for name in self.read_names:
+            column = columns.pop()
             if name in wanted:
                 column = self._cast(name, column, wanted[name])
-            columns.append(values_of(column))
-        return TablePart(piece.number, table.num_rows, tuple(columns))
+            values.append(values_of(column))
+            del column
+        return TablePart(piece.number, num_rows, tuple(values))
 
     def _cast(self, name: str, column: pyarrow.ChunkedArray, dtype: str) -> pyarrow.ChunkedArray:
         import pyarrow

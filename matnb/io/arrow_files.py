@@ -76,7 +76,7 @@ class ArrowTable(TableSource):
         return split_range(0, len(self.heights), count, 1)
 
     def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
-        """Return what the values of a piece take, and the group that is decoded or the column that is joined."""
+        """Return what the values of a piece take, and the group decoded or the column joined beside them."""
         rows = sum(self.heights[piece.start : piece.stop])
         sizes = [one.stored.itemsize for one in self.column_kinds]
         held = rows * sum(sizes)

@@ -1,4 +1,4 @@
-"""The pictures of the README, photographed in chromium: from reports of the example notebooks, and a run."""
+"""The pictures of the README, photographed in chromium: reports, a run, and a simulated cluster."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 from IPython.core.interactiveshell import InteractiveShell
 from playwright.sync_api import sync_playwright
 
@@ -75,6 +76,7 @@ def main() -> int:
             if matnb(["report", str(EXAMPLES / f"{notebook}.ipynb"), "-o", f"{notebook}.html"]):
                 return 1
         Path("history.html").write_text(measured_history(), encoding="utf-8")
+        Path("simulation.html").write_text(simulated_step(), encoding="utf-8")
         sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
         chromium = playwright.chromium.launch(executable_path=browser, args=sandbox)
         for theme in ("light", "dark"):
@@ -95,9 +97,10 @@ def main() -> int:
                     cell = cell.locator(".jp-Cell-outputWrapper")
                 cell.screenshot(path=folder / f"{name}_{theme}.png")
                 tab.close()
-            tab = context.new_page()
-            tab.goto(Path(reports, "history.html").as_uri())
-            tab.locator("body").screenshot(path=folder / f"history_{theme}.png")
+            for name in ("history", "simulation"):
+                tab = context.new_page()
+                tab.goto(Path(reports, f"{name}.html").as_uri())
+                tab.locator("body").screenshot(path=folder / f"{name}_{theme}.png")
         chromium.close()
         os.chdir(HERE)  # IPython looks at the folder when it ends
     return 0
@@ -112,6 +115,17 @@ def measured_history() -> str:
         for cell in MEASURED_CELLS:
             shell.run_cell(f"%%distmat{cell}").raise_error()
         return PAGE + mn.history().bundle(measured=True)["text/html"]
+
+
+def simulated_step() -> str:
+    """Return a page with a Newton step of logistic regression, as sixteen machines would take it."""
+    X = mn.random.default_rng(0).random((2**26, 256))
+    y, w = mn.random.default_rng(1).random(2**26), mn.zeros(256)
+    p = 1 / (1 + np.exp(-(X @ w)))
+    step = mn.concatenate([X.T @ (X * (p * (1 - p))[:, None]), (X.T @ (p - y))[:, None]], axis=1)
+    cluster = mn.Cluster(nodes=16, workers=32, memory="512GB", bandwidth="20Gbps", latency="50us")
+    with mn.start():
+        return PAGE + mn.simulate(step, cluster=cluster)._repr_mimebundle_()["text/html"]
 
 
 if __name__ == "__main__":

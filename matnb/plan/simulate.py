@@ -16,6 +16,7 @@ from typing import Any
 
 from matnb.config import parse_bytes
 from matnb.errors import OptionError
+from matnb.expr.nodes import MatMul, Transpose
 from matnb.pictures.quantities import bytes_text, plural_text, seconds_text
 from matnb.pictures.simulation import SimulationFacts, shares_of, simulation_svg
 from matnb.plan.looping import ControlPlan
@@ -26,6 +27,7 @@ from matnb.program.program import EXPECTED, Action, Batch, Branch, Iterate, batc
 # Measured on one core of a shared machine: products of matrices of 1500^2 43 to 51, x + 1 2.6 to 3.7.
 FLOPS_PER_SECOND = 45e9
 BYTES_PER_SECOND = 3e9  # read and written
+SPARSE_ENTRY_SECONDS = 10e-9  # of an entry of a sparse product of two: 9 to 23 for graphs of 2^12 to 2^16
 TASK_SECONDS = 300e-6  # of Dask
 LOOP_TASK_SECONDS = 40e-6  # of a gang
 _LAYING_OUT = ("gather", "cut", "move", "transpose", "accumulate", "combine")
@@ -75,7 +77,7 @@ class Cluster:
     memory: str | float = "16GB"
     bandwidth: str | float = "10Gbps"
     latency: str | float = "50us"
-    near_bandwidth: str | float = 0.5e9
+    near_bandwidth: str | float = 1.2e9
     near_latency: str | float = "0.7ms"
     speeds: Sequence[float] | None = None
 
@@ -410,7 +412,11 @@ def seconds_of(
     each: float,
 ) -> dict[Slot, float]:
     """Return the seconds of tasks on one core: what their stage is to do shared among them, and ``each``."""
-    of_array = {stage.makes: one for stage, one in zip(stages, work, strict=False)}
+    of_array = {
+        stage.makes: PlanWork(*(round(_part_of(stage) * number) for number in one))
+        for stage, one in zip(stages, work, strict=False)
+    }
+    sparse = {stage.makes: _entries_made(stage) for stage in stages}
     working = [task for task in tasks if task.kind not in _LAYING_OUT]
     counts: dict[int | None, int] = {}
     for task in working:
@@ -418,15 +424,34 @@ def seconds_of(
     found = {}
     for task in tasks:
         moved = sizes.get(task.key, 0) + sum(sizes.get(key, 0) for key in dict.fromkeys(task.inputs))
-        flops = 0.0
+        flops = entries = 0.0
         if task.kind not in _LAYING_OUT and task.makes in of_array:
             share = of_array[task.makes]
             flops = share.flops / counts[task.makes]
+            entries = sparse[task.makes] / counts[task.makes]
             moved = max(moved, int(share.accessed_bytes / counts[task.makes]))
         elif task.kind == "move":
             moved = 0
-        found[task.key] = each + max(flops / FLOPS_PER_SECOND, moved / BYTES_PER_SECOND)
+        working_seconds = (entries * SPARSE_ENTRY_SECONDS, flops / FLOPS_PER_SECOND, moved / BYTES_PER_SECOND)
+        found[task.key] = each + max(working_seconds)
     return found
+
+
+def _entries_made(stage: Stage) -> int:
+    # Of a product of two sparse matrices, which takes as long as it has entries.
+    is_product = any(isinstance(one, MatMul) and one.left.sparse and one.right.sparse for one in stage.inside)
+    return (stage.estimated_nnz or 0) if is_product else 0
+
+
+def _part_of(stage: Stage) -> float:
+    # Of a dense matrix and its own transpose BLAS makes half of the product, and reads one of them.
+    for one in stage.inside:
+        match one:
+            case MatMul(Transpose(inner), right) if inner is right and not right.sparse:
+                return 0.5
+            case MatMul(left, Transpose(inner)) if inner is left and not left.sparse:
+                return 0.5
+    return 1.0
 
 
 def run_plan(plan: Plan, simulator: Simulator) -> SimulatedRun:

@@ -94,7 +94,7 @@ def network() -> Iterator[Network]:
         number: {"cls": Nanny, "options": {**options, "host": HOSTS[number // WORKERS_OF_EACH]}}
         for number in range(len(HOSTS) * WORKERS_OF_EACH)
     }
-    scheduler = {"cls": Scheduler, "options": {"host": HOSTS[0], "dashboard_address": None}}
+    scheduler = {"cls": Scheduler, "options": {"host": HOSTS[0], "dashboard_address": ":0"}}
     # Dask's memory manager drops copies now and then, and what is read again travels a second time.
     still = dask.config.set({"distributed.scheduler.active-memory-manager.start": False})
     with still, SpecCluster(workers=workers, scheduler=scheduler) as cluster, Client(cluster) as client:

@@ -56,7 +56,7 @@ def simulation_svg(facts: SimulationFacts) -> str:
     """Return an SVG for a light or a dark background, without a frame of its own."""
     count = len(facts.busy)
     right = _LEFT + _WIDTH + 90
-    height = _TOP + max(count * (_LANE + _GAP), count * _CELL) + 34
+    height = _TOP + count * (_LANE + _GAP) + 34
     width = right + max(count * _CELL, 150) + 10
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
@@ -97,8 +97,8 @@ def _matrix(facts: SimulationFacts, x: int) -> list[str]:
             opacity = 0.08 if not size else 0.2 + 0.8 * size / most
             color = "currentColor" if not size else "#d9730d"
             parts.append(
-                f'<rect x="{x + receiver * _CELL}" y="{_TOP + sender * _CELL}" width="{_CELL - 2}" '
-                f'height="{_CELL - 2}" fill="{color}" opacity="{opacity:.2f}">'
+                f'<rect x="{x + receiver * _CELL}" y="{_TOP + sender * (_LANE + _GAP)}" '
+                f'width="{_CELL - 2}" height="{_LANE}" fill="{color}" opacity="{opacity:.2f}">'
                 f"<title>node {sender} to node {receiver}: {bytes_text(size)}</title></rect>"
             )
     return parts

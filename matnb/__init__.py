@@ -6,7 +6,7 @@ from typing import Any as _Any
 
 import numpy as _np
 
-from matnb import errors, graph, learn, linalg, sources
+from matnb import errors, graph, learn, linalg, nested, sources
 from matnb.blocks.semiring import semiring
 from matnb.errors import CellCancelled, MatnbError
 from matnb.lazy import functions as _functions  # noqa: F401  registers NumPy's functions
@@ -98,6 +98,7 @@ __all__ = [
     "matmul",
     "memo",
     "monitor",
+    "nested",
     "ones",
     "plot",
     "progress",

@@ -16,7 +16,7 @@ from counts import PROJECT, name_of, only_importers
 ROOMS = (
     "version", "location", "errors", "config", "events", "blocks", "pictures", "io", "expr", "program", "ops",
     "passes", "plan", "lazy", "tables", "balance", "backend", "session", "linalg", "graph", "sources",
-    "learn", "widgets", "magics", "cli", "__main__",
+    "learn", "nested", "widgets", "magics", "cli", "__main__",
 )  # fmt: skip
 # Libraries that only the named rooms know.
 KEPT_IN = {
@@ -116,9 +116,9 @@ ONE_IMPORTER = {
 SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix")
 # Thousands of lines a room may have; more needs a decision record.
 BUDGETS = {
-    "backend": 11, "balance": 2.77, "blocks": 18.3, "cli": 1.04, "config": 0.32, "errors": 0.28,
-    "events": 0.35, "expr": 1.7, "graph": 3.1, "io": 6.65, "lazy": 15.6, "learn": 9.5, "linalg": 2.4,
-    "location": 0.2, "magics": 1.7, "ops": 8.5, "passes": 1.65, "pictures": 4.45, "plan": 4.7,
+    "backend": 11, "balance": 2.77, "blocks": 18.9, "cli": 1.04, "config": 0.32, "errors": 0.28,
+    "events": 0.35, "expr": 1.7, "graph": 3.1, "io": 6.7, "lazy": 15.6, "learn": 9.5, "linalg": 2.4,
+    "location": 0.2, "magics": 1.7, "nested": 1.8, "ops": 9.2, "passes": 1.65, "pictures": 4.45, "plan": 4.7,
     "program": 2.4, "session": 8.3, "sources": 1.61, "tables": 1.74, "widgets": 1.73,
 }  # fmt: skip
 # Algorithms read as the mathematics: each is short, is written on arrays alone, and never goes through one.

@@ -79,9 +79,8 @@ class ArrowTable(TableSource):
         """Return what the values of a piece take, and the group decoded or the column joined beside them."""
         rows = sum(self.heights[piece.start : piece.stop])
         sizes = [one.stored.itemsize for one in self.column_kinds]
-        held = rows * sum(sizes)
-        group = max(self.group_bytes[piece.start : piece.stop], default=0)
-        return held, held + max(group, rows * max(sizes, default=0))
+        beside = max(rows * max(sizes, default=0), *self.group_bytes[piece.start : piece.stop], 0)
+        return rows * sum(sizes), rows * sum(sizes) + beside
 
     def parse(self, piece: Piece) -> TablePart:
         """Read the row groups of a piece."""
@@ -93,7 +92,7 @@ class ArrowTable(TableSource):
             return TablePart(piece.number, error=error)
         whole = pyarrow.Table.from_batches(batches, None if batches else self._schema())
         num_rows, columns = whole.num_rows, whole.columns
-        del batches, whole  # each column's batches go once they are joined
+        del batches, whole
         part = self._part(piece, num_rows, columns)
         pyarrow.default_memory_pool().release_unused()  # it keeps them for itself
         return part
@@ -108,14 +107,12 @@ class ArrowTable(TableSource):
     def _part(self, piece: Piece, num_rows: int, columns: list[pyarrow.ChunkedArray]) -> TablePart:
         # It takes the columns from their list, so that no two of them are there twice.
         wanted = dict(self.wanted)
-        columns.reverse()
         values = []
         for name in self.read_names:
-            column = columns.pop()
+            column = columns.pop(0)
             if name in wanted:
                 column = self._cast(name, column, wanted[name])
             values.append(values_of(column))
-            del column
         return TablePart(piece.number, num_rows, tuple(values))
 
     def _cast(self, name: str, column: pyarrow.ChunkedArray, dtype: str) -> pyarrow.ChunkedArray:

@@ -778,6 +778,8 @@ class DistArray(Methods, Operators, Values):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
         from matnb.lazy.ufunc_calls import called  # which makes handles
 
+        if any(hasattr(type(one), "__matnb_segments__") for one in inputs):
+            return NotImplemented  # a nested array takes others with it
         return called(ufunc, method, inputs, options)
 
     def __array_function__(

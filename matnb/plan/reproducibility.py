@@ -22,8 +22,8 @@ _BY_BLOCKS = frozenset({"scan", "differences", "group", "quantile", "interpolate
 _BY_ELEMENTS = frozenset({
     "concatenate", "convolve", "count", "data", "diagonal", "distinct", "edges", "extent", "gather",
     "kron", "labels", "lanes", "load", "map", "pad", "part", "pick", "places", "product", "put", "read",
-    "reduce", "regrid", "repeat", "reshape", "running", "scatter", "search", "select", "slice", "solve",
-    "sort", "transpose", "triangle", "windows",
+    "reduce", "regrid", "repeat", "reshape", "running", "scatter", "search", "segments", "select", "slice",
+    "solve", "sort", "spread", "transpose", "triangle", "windows",
 })  # fmt: skip
 KINDS = _BY_BLOCKS | _BY_ELEMENTS
 _ROUNDED = ("plus", "times")  # monoids by which the order of floats shows

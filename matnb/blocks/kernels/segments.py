@@ -1,0 +1,396 @@
+"""Segments of a vector that lie behind each other: what is left of each, running values, and orders.
+
+A block of values comes with the offsets of the segments that meet it: segment k has the values from offset k
+up to offset k + 1, both counted from the first value of all. What lies outside the block is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
+from matnb.blocks.kernels.compiled import compiled, given
+from matnb.blocks.sums import Range, row_sums, share_of, sum_of_shares, sums_as_tree
+
+_SORTED_HERE = 64  # values: longer segments are sorted by NumPy, whose call costs as much as sorting these
+_UFUNCS = {"prod": np.multiply, "min": np.minimum, "max": np.maximum, "any": np.logical_or,
+           "all": np.logical_and, "sum": np.add}  # fmt: skip
+EXTREMES = ("argmin", "argmax")
+
+
+def reduced(
+    values: Sequence[Block], operation: str, dtype: np.dtype, identity: object, start: int, stop: int
+) -> Dense:
+    """Return what an operation leaves of each segment, ``identity`` of an empty one.
+
+    Parameters
+    ----------
+    values
+        Values in places ``start`` to ``stop``, which begin and end with segments, and the offsets of these.
+    operation
+        "sum", "prod", "min", "max", "any", "all", "argmin" or "argmax"; the last two give places within the
+        segment, of equal ones the first, and of NaN the first.
+    """
+    elements, pointers = _given(values, start, stop)
+    out = np.full(pointers.size - 1, identity, dtype)
+    if not elements.size:
+        return Dense(out)
+    with np.errstate(all="ignore"):
+        if operation in EXTREMES:
+            _extreme_places(given(elements), given(pointers), operation == "argmax", out)
+        elif sums_as_tree(operation, dtype) and elements.size < 2**31:
+            return Dense(cast(row_sums(pointers.astype(np.int32), elements), dtype))
+        else:
+            _reduce_others(elements, pointers, operation, out)
+    return Dense(out)
+
+
+def _given(values: Sequence[Block], start: int, stop: int) -> tuple[NumericArray, npt.NDArray[np.int64]]:
+    # Values of a block, and where in it each segment begins and ends.
+    *blocks, offsets = map(to_numpy, values)
+    pointers = np.clip(offsets, start, stop) - start
+    return (blocks[0] if blocks else np.empty(0)), pointers.astype(np.int64, copy=False)
+
+
+def _reduce_others(
+    elements: NumericArray, pointers: npt.NDArray[np.int64], operation: str, out: NumericArray
+) -> None:
+    # NumPy's reduceat gives the element there for an empty segment, so it sees the others alone.
+    if operation == "prod" and out.dtype.kind in "fc":
+        _multiply_up(given(cast(elements, out.dtype)), given(pointers), out)
+        return
+    ufunc, begins = _UFUNCS[operation], pointers[:-1]
+    filled = begins < pointers[1:]
+    element = None if operation in ("any", "all") else out.dtype
+    out[filled] = ufunc.reduceat(elements, begins[filled], dtype=element)
+
+
+@compiled
+def _multiply_up(values: NumericArray, pointers: npt.NDArray[np.int64], out: NumericArray) -> None:
+    for k in range(out.size):
+        for place in range(pointers[k], pointers[k + 1]):
+            out[k] *= values[place]
+
+
+@compiled
+def _extreme_places(
+    values: NumericArray, pointers: npt.NDArray[np.int64], is_largest: bool, out: npt.NDArray[np.int64]
+) -> None:
+    for k in range(out.size):
+        begin, end = pointers[k], pointers[k + 1]
+        if begin == end:
+            continue
+        best = begin
+        for place in range(begin, end):
+            value, top = values[place], values[best]
+            if top != top:
+                break
+            better = value > top if is_largest else value < top
+            if better or value != value:
+                best = place
+        out[k] = best - begin
+
+
+# One segment in several blocks.
+
+
+def share(values: Sequence[Block], operation: str, dtype: np.dtype, place: int) -> Dense:
+    """Return what a part of a segment has for the whole: from its place within the segment on.
+
+    Of sums of floats the nodes of the tree over that place; of a product of floats, what the part before
+    makes of it, if that is given; of the others a number.
+    """
+    elements = to_numpy(values[0])
+    with np.errstate(all="ignore"):
+        if sums_as_tree(operation, dtype):
+            return Dense(share_of(elements, (0,), 0, place))
+        if operation == "prod" and dtype.kind in "fc":
+            out = np.ones(1, dtype) if len(values) < 2 else to_numpy(values[1]).copy()
+            _multiply_up(given(cast(elements, dtype)), np.array([0, elements.size]), out)
+            return Dense(out)
+        if operation in EXTREMES:
+            at = int(np.argmax(elements) if operation == "argmax" else np.argmin(elements))
+            return Dense(elements[at : at + 1].copy())
+        element = None if operation in ("any", "all") else dtype
+        return Dense(np.asarray(_UFUNCS[operation].reduce(elements, keepdims=True, dtype=element), dtype))
+
+
+def extreme_place(values: Sequence[Block], operation: str, place: int) -> Dense:
+    """Return where within a segment the extreme of one of its parts is."""
+    elements = to_numpy(values[0])
+    return Dense(np.array([place + (np.argmax if operation == "argmax" else np.argmin)(elements)]))
+
+
+def of_shares(
+    values: Sequence[Block], operation: str, dtype: np.dtype, identity: object, ranges: tuple[Range, ...]
+) -> Dense:
+    """Return what is left of a segment, of its parts' shares; of extremes their places come after these."""
+    parts = [to_numpy(one) for one in values]
+    with np.errstate(all="ignore"):
+        if sums_as_tree(operation, dtype):
+            return Dense(cast(sum_of_shares(parts, ranges, 0), dtype))
+        if operation == "prod" and dtype.kind in "fc":
+            return Dense(parts[-1])
+        if operation in EXTREMES:
+            count = len(parts) // 2
+            elements, places = np.concatenate(parts[:count]), np.concatenate(parts[count:])
+            best = np.argmax(elements) if operation == "argmax" else np.argmin(elements)
+            return Dense(places[best : best + 1])
+        whole = np.concatenate(parts)
+        return Dense(np.asarray(_UFUNCS[operation].reduce(whole, keepdims=True), dtype))
+
+
+# Running values within segments.
+
+
+def total_of(values: Sequence[Block], ufunc: str, dtype: np.dtype, start: int, stop: int) -> Dense:
+    """Return what the last segment that meets a block carries out of it, and whether it begins in there.
+
+    A vector of the two, the second 0 or 1.
+    """
+    elements, pointers = _given(values, start, stop)
+    first = int(pointers[np.searchsorted(pointers, elements.size, "left") - 1]) if elements.size else 0
+    out = np.zeros(2, dtype)
+    with np.errstate(all="ignore"):
+        out[0] = getattr(np, ufunc).reduce(cast(elements[first:], dtype), dtype=dtype)
+    out[1] = first > 0 or _begins_at(values[-1], start)
+    return Dense(out)
+
+
+def _begins_at(offsets: Block, place: int) -> bool:
+    # Whether a segment begins at a place, of which the value there is the first.
+    return bool(np.any(to_numpy(offsets) == place))
+
+
+def carried(values: Sequence[Block], ufunc: str) -> Dense:
+    """Return what is carried out of blocks that lie behind each other, as from one."""
+    first, *others = map(to_numpy, values)
+    found = first.copy()
+    with np.errstate(all="ignore"):
+        for one in others:
+            if one[1]:
+                found = one.copy()
+            else:
+                found[0] = getattr(np, ufunc)(found[0], one[0])
+    return Dense(found)
+
+
+def last_of(values: Sequence[Block], ufunc: str) -> Dense:
+    """Return what is carried out of a block: its last running value, made of the block if it is left out."""
+    last, *left_out = (to_numpy(one)[-1:] for one in values)
+    with np.errstate(all="ignore"):
+        found = last if not left_out else getattr(np, ufunc)(last, left_out[0], dtype=last.dtype)
+    return Dense(np.array([found[0], 1], last.dtype))
+
+
+def scanned(
+    values: Sequence[Block],
+    ufunc: str,
+    dtype: np.dtype,
+    identity: object,
+    is_exclusive: bool,
+    start: int,
+    stop: int,
+) -> Dense:
+    """Return the running values of each segment in a block.
+
+    Parameters
+    ----------
+    values
+        The block, the offsets of the segments that meet it, and what is carried into it, of one of these
+        that began before; without it none did.
+    is_exclusive
+        Whether each value is left out of its own running value, so that the first one of a segment is the
+        identity.
+    """
+    block, offsets, *before = values
+    elements, pointers = _given((block, offsets), start, stop)
+    pointers = np.unique(np.concatenate(([0], pointers, [elements.size])))
+    continues = bool(before) and not _begins_at(offsets, start)
+    out = np.empty(elements.size, dtype)
+    carry = np.full(1, identity, dtype)
+    if continues:
+        carry[:] = to_numpy(before[0])[0]
+    with np.errstate(all="ignore"):
+        operand = given(cast(elements, dtype))
+        none = np.full(1, identity, dtype)
+        if ufunc == "add":
+            _add_up(operand, given(pointers), carry, none, is_exclusive, continues, out)
+        elif dtype.kind == "b" or ufunc == "multiply":
+            _run_slowly(operand, pointers, carry, none, is_exclusive, continues, out, getattr(np, ufunc))
+        else:
+            is_largest = ufunc == "maximum"
+            _extend(operand, given(pointers), carry, none, is_exclusive, continues, is_largest, out)
+    return Dense(out)
+
+
+@compiled
+def _add_up(
+    values: NumericArray,
+    pointers: npt.NDArray[np.int64],
+    carry: NumericArray,
+    identity: NumericArray,
+    is_exclusive: bool,
+    continues: bool,
+    out: NumericArray,
+) -> None:
+    for k in range(pointers.size - 1):
+        total = carry[0] if continues and k == 0 else identity[0]
+        is_first = not (continues and k == 0)
+        for place in range(pointers[k], pointers[k + 1]):
+            value = values[place]
+            if is_exclusive:
+                out[place] = total
+            total = value if is_first else total + value
+            is_first = False
+            if not is_exclusive:
+                out[place] = total
+
+
+@compiled
+def _extend(
+    values: NumericArray,
+    pointers: npt.NDArray[np.int64],
+    carry: NumericArray,
+    identity: NumericArray,
+    is_exclusive: bool,
+    continues: bool,
+    is_largest: bool,
+    out: NumericArray,
+) -> None:
+    for k in range(pointers.size - 1):
+        top = carry[0] if continues and k == 0 else identity[0]
+        for place in range(pointers[k], pointers[k + 1]):
+            value = values[place]
+            if is_exclusive:
+                out[place] = top
+            better = value > top if is_largest else value < top
+            if (better or value != value) and top == top:
+                top = value
+            if not is_exclusive:
+                out[place] = top
+
+
+def _run_slowly(
+    values: NumericArray,
+    pointers: npt.NDArray[np.int64],
+    carry: NumericArray,
+    identity: NumericArray,
+    is_exclusive: bool,
+    continues: bool,
+    out: NumericArray,
+    function: np.ufunc,
+) -> None:
+    for k, (begin, end) in enumerate(pairwise(pointers)):
+        first = carry if continues and k == 0 else identity
+        part = values[begin:end]
+        if is_exclusive:
+            part = np.concatenate((first, part[:-1]))
+            function.accumulate(part, out=out[begin:end])
+        elif continues and k == 0:
+            out[begin:end] = function.accumulate(np.concatenate((first, part)))[1:]
+        else:
+            function.accumulate(part, out=out[begin:end])
+
+
+# Values for each segment given to each of its elements.
+
+
+def spread(values: Sequence[Block], start: int, stop: int) -> Dense:
+    """Return for each place from ``start`` to ``stop`` the value of its segment.
+
+    Parameters
+    ----------
+    values
+        A value for each segment, and the offsets of these.
+    """
+    numbers, offsets = map(to_numpy, values)
+    pointers = (np.clip(offsets, start, stop) - start).astype(np.int64, copy=False)
+    out = np.empty(stop - start, numbers.dtype)
+    _spread(given(numbers), given(pointers), out)
+    return Dense(out)
+
+
+@compiled
+def _spread(numbers: NumericArray, pointers: npt.NDArray[np.int64], out: NumericArray) -> None:
+    for k in range(numbers.size):
+        number = numbers[k]
+        for place in range(pointers[k], pointers[k + 1]):
+            out[place] = number
+
+
+# Orders within segments.
+
+
+def ordered(values: Sequence[Block], wanted: str, start: int, stop: int) -> Dense:
+    """Return the values of each segment in ascending order, NaN last; or "places" of these, or "ranks".
+
+    Places and ranks are counted within the segment; equal values keep their order.
+    """
+    elements, pointers = _given(values, start, stop)
+    if wanted == "values":
+        out = elements.copy()
+        _sort_short(out, given(pointers), _SORTED_HERE)
+        for k in np.flatnonzero(np.diff(pointers) > _SORTED_HERE):
+            out[pointers[k] : pointers[k + 1]].sort()
+        return Dense(out)
+    places = np.empty(elements.size, np.int64)
+    _place_short(given(elements), given(pointers), _SORTED_HERE, places)
+    for k in np.flatnonzero(np.diff(pointers) > _SORTED_HERE):
+        part = slice(pointers[k], pointers[k + 1])
+        places[part] = np.argsort(elements[part], kind="stable")
+    if wanted == "places":
+        return Dense(places)
+    ranks = np.empty(elements.size, np.int64)
+    _rank(given(places), given(pointers), ranks)
+    return Dense(ranks)
+
+
+@compiled
+def _sort_short(values: NumericArray, pointers: npt.NDArray[np.int64], most: int) -> None:
+    for k in range(pointers.size - 1):
+        begin, end = pointers[k], pointers[k + 1]
+        if end - begin > most:
+            continue
+        for place in range(begin + 1, end):
+            value, at = values[place], place
+            while at > begin and value == value:  # NaN stays behind what is there
+                other = values[at - 1]
+                if not (other > value or other != other):
+                    break
+                values[at] = other
+                at -= 1
+            values[at] = value
+
+
+@compiled
+def _place_short(
+    values: NumericArray, pointers: npt.NDArray[np.int64], most: int, places: npt.NDArray[np.int64]
+) -> None:
+    for k in range(pointers.size - 1):
+        begin, end = pointers[k], pointers[k + 1]
+        if end - begin > most:
+            continue
+        for place in range(begin, end):
+            value, at = values[place], place
+            while at > begin and value == value:
+                other = values[begin + places[at - 1]]
+                if not (other > value or other != other):
+                    break
+                places[at] = places[at - 1]
+                at -= 1
+            places[at] = place - begin
+
+
+@compiled
+def _rank(
+    places: npt.NDArray[np.int64], pointers: npt.NDArray[np.int64], ranks: npt.NDArray[np.int64]
+) -> None:
+    for k in range(pointers.size - 1):
+        begin = pointers[k]
+        for place in range(begin, pointers[k + 1]):
+            ranks[begin + places[place]] = place - begin

@@ -1,0 +1,391 @@
+"""Nested arrays: values divided into segments of unequal length, with operations along each segment."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from matnb.blocks.kernels.labels import reduced_dtype
+from matnb.blocks.semiring import MONOIDS, PLUS, TIMES
+from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError, suggestion
+from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
+from matnb.lazy.creation import arange, full, zeros
+from matnb.lazy.reductions import mean_dtype
+from matnb.lazy.ufuncs import astype
+from matnb.nested.structure import Structure, as_vector, check_same
+from matnb.ops.segments import SCANS, SegmentOrder, SegmentReduce, SegmentScan, SegmentSpread
+
+Strategy = Literal["segmented", "uniform"]
+_BY_MONOID = {"plus": "sum", "times": "prod", "min": "min", "max": "max", "lor": "any", "land": "all"}
+_UFUNC_OF = {monoid.name: ufunc for ufunc, monoid in SCANS.items()}
+
+
+class NestedArray(NDArrayOperatorsMixin):
+    """Values divided into segments of unequal length, such as the neighbors of each vertex.
+
+    Made by :func:`matnb.nested.unflatten` and its like. Operations along the last axis give a value for each
+    segment; functions of elements keep the segments. Values are lazy; the lengths of segments are summarized
+    when the array is made, since they decide how it is cut.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> N = mn.nested.unflatten(mn.asarray([3.0, 1.0, 2.0, 5.0]), [2, 0, 1, 1])
+    >>> N.sum().compute()
+    array([4., 0., 2., 5.])
+    >>> N.sort().tolist()
+    [[1.0, 3.0], [], [2.0], [5.0]]
+    """
+
+    __slots__ = ("_positions", "_strategy", "_structure", "_values")
+    __array_priority__ = 2000
+    __matnb_segments__ = True
+
+    def __init__(
+        self,
+        values: DistArray,
+        structure: Structure,
+        strategy: Strategy = "uniform",
+        positions: DistArray | None = None,
+    ) -> None:
+        self._values, self._structure, self._strategy = values, structure, strategy
+        self._positions = positions
+
+    # What it is.
+
+    @property
+    def values(self) -> DistArray:
+        """The values of all segments one after the other, of shape (n,)."""
+        return self._values
+
+    @property
+    def offsets(self) -> DistArray:
+        """Where each segment begins among the values, and where the last one ends: int64, (s + 1,)."""
+        return self._structure.offsets
+
+    @property
+    def counts(self) -> DistArray:
+        """The length of each segment: int64 of shape (s,)."""
+        return self._structure.counts
+
+    @property
+    def positions(self) -> DistArray:
+        """Where within its segment each value is: int64 of shape (n,), from 0 on.
+
+        Of the rows of a sparse matrix, its columns; there are gaps then.
+        """
+        if self._positions is not None:
+            return self._positions
+        starts = self._spread(self.offsets[:-1])
+        return wrap(expression_of(arange(self.num_values) - starts))
+
+    @property
+    def num_segments(self) -> int:
+        """How many segments there are."""
+        return self._structure.num_segments
+
+    @property
+    def num_values(self) -> int:
+        """How many values all segments have together."""
+        return self._structure.num_values
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest segment."""
+        return self._structure.longest
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the values."""
+        return self._values.dtype
+
+    @property
+    def strategy(self) -> Strategy:
+        """How it is cut: "segmented", between segments, or "uniform", into equal shares of the values."""
+        return self._strategy
+
+    def __len__(self) -> int:
+        return self.num_segments
+
+    def __repr__(self) -> str:
+        words = f"{self.num_segments:,} segments of {self.num_values:,} {self.dtype} values"
+        return f"NestedArray: {words}, the longest of {self.longest:,}, {self.strategy}"
+
+    def tolist(self) -> list[list[Any]]:
+        """Return the segments as lists of Python numbers; what they take is bounded as for ``compute()``."""
+        values: np.ndarray = np.asarray(self._values)
+        offsets: np.ndarray = np.asarray(self.offsets)
+        return [values[begin:end].tolist() for begin, end in pairwise(offsets)]
+
+    def flatten(self) -> DistArray:
+        """Return the values of all segments one after the other."""
+        return self._values
+
+    def with_values(self, values: object) -> NestedArray:
+        """Return other values in the same segments; this works inside loops, too.
+
+        Raises
+        ------
+        ShapeError
+            For another number of values.
+        """
+        found = as_vector(values, "values")
+        if found.shape[0] != self.num_values:
+            raise ShapeError(f"with_values: {found.shape[0]:,} values for segments of {self.num_values:,}")
+        return self._like(found)
+
+    def _like(self, values: DistArray) -> NestedArray:
+        return NestedArray(values, self._structure, self._strategy, self._positions)
+
+    def _spread(self, numbers: DistArray) -> DistArray:
+        # A number of each segment for each of its values, cut as these are.
+        if not self.num_values:
+            return zeros(0, numbers.dtype)
+        cuts = self._structure.cuts
+        knots = self._structure.knots
+        return wrap(SegmentSpread(numbers.expression, self.offsets.expression, knots, cuts))
+
+    # What is left of each segment.
+
+    def _reduced(self, operation: str, dtype: np.dtype, values: DistArray | None = None) -> DistArray:
+        node = (self._values if values is None else values).expression
+        if not self.num_segments:
+            return zeros(0, dtype)
+        if not self.num_values:
+            made = SegmentReduce(node, self.offsets.expression, self._structure.knots, operation, dtype)
+            return full(self.num_segments, made.identity, dtype=dtype)
+        if operation in ("sum", "prod"):
+            node = astype(node, dtype)
+        return wrap(SegmentReduce(node, self.offsets.expression, self._structure.knots, operation, dtype))
+
+    def sum(self, axis: int = -1) -> DistArray:
+        """Return the sum of each segment, of ``np.sum``'s dtype; 0 of an empty one.
+
+        Sums of floats follow a binary tree over places within the segment, so that they have the same bits
+        however the array is cut, and however many workers there are.
+        """
+        _check_axis(axis)
+        return self._reduced("sum", reduced_dtype(PLUS, self.dtype))
+
+    def prod(self, axis: int = -1) -> DistArray:
+        """Return the product of each segment, of ``np.prod``'s dtype; 1 of an empty one."""
+        _check_axis(axis)
+        return self._reduced("prod", reduced_dtype(TIMES, self.dtype))
+
+    def min(self, axis: int = -1) -> DistArray:
+        """Return the least value of each segment, NaN if it has one; of an empty one the largest value."""
+        _check_axis(axis)
+        self._check_ordered("min")
+        return self._reduced("min", self.dtype)
+
+    def max(self, axis: int = -1) -> DistArray:
+        """Return the largest value of each segment, NaN if it has one; of an empty one the least value."""
+        _check_axis(axis)
+        self._check_ordered("max")
+        return self._reduced("max", self.dtype)
+
+    def any(self, axis: int = -1) -> DistArray:
+        """Return whether a value of each segment is not zero; of an empty one False."""
+        _check_axis(axis)
+        return self._reduced("any", np.dtype(np.bool_))
+
+    def all(self, axis: int = -1) -> DistArray:
+        """Return whether no value of each segment is zero; of an empty one True."""
+        _check_axis(axis)
+        return self._reduced("all", np.dtype(np.bool_))
+
+    def argmin(self, axis: int = -1) -> DistArray:
+        """Return where within each segment its least value is, the first of several or NaN; -1 if empty."""
+        _check_axis(axis)
+        self._check_ordered("argmin")
+        return self._reduced("argmin", np.dtype(np.int64))
+
+    def argmax(self, axis: int = -1) -> DistArray:
+        """Return where within each segment its largest value is, the first of several or NaN; -1 if empty."""
+        _check_axis(axis)
+        self._check_ordered("argmax")
+        return self._reduced("argmax", np.dtype(np.int64))
+
+    def count(self, axis: int = -1) -> DistArray:
+        """Return the length of each segment, int64; of the rows of a sparse matrix their stored entries."""
+        _check_axis(axis)
+        return self.counts
+
+    def mean(self, axis: int = -1) -> DistArray:
+        """Return the mean of each segment, of ``np.mean``'s dtype; NaN of an empty one."""
+        _check_axis(axis)
+        dtype = mean_dtype(self.dtype)
+        wide = np.result_type(dtype, np.float64)
+        total: Any = self._reduced("sum", wide, self._values.astype(wide))
+        counts: Any = self.counts
+        return (total / counts).astype(dtype)  # type: ignore[no-any-return]  # recorded
+
+    def var(self, axis: int = -1, *, ddof: float = 0) -> DistArray:
+        """Return the variance of each segment, NaN where its length is ``ddof``, which is taken off it."""
+        _check_axis(axis)
+        dtype = mean_dtype(self.dtype)
+        wide = np.result_type(dtype, np.float64)
+        values: Any = self._values.astype(wide)
+        total: Any = self._reduced("sum", wide, values)
+        center: Any = total / np.maximum(self.counts, 1)
+        away: Any = np.abs(values - self._spread(center))
+        squares: Any = self._reduced("sum", np.dtype(np.float64), away * away)
+        real = np.empty(0, dtype).real.dtype
+        divisor: Any = np.maximum(self.counts - ddof, 0)
+        return (squares / divisor).astype(real)  # type: ignore[no-any-return]  # recorded
+
+    def std(self, axis: int = -1, *, ddof: float = 0) -> DistArray:
+        """Return the standard deviation of each segment, the square root of :meth:`var`."""
+        return np.sqrt(self.var(axis, ddof=ddof))  # type: ignore[return-value]  # recorded
+
+    def reduce(self, monoid: str) -> DistArray:
+        """Return what a monoid leaves of each segment: "plus", "times", "min", "max", "lor" or "land".
+
+        Raises
+        ------
+        OptionError
+            For another name.
+        """
+        if monoid not in _BY_MONOID:
+            raise OptionError(f"reduce: monoid={monoid!r}; {suggestion(str(monoid), _BY_MONOID)}")
+        return getattr(self, _BY_MONOID[monoid])()  # type: ignore[no-any-return]  # a reduction
+
+    def _check_ordered(self, what: str) -> None:
+        if self.dtype.kind == "c":
+            raise DTypeError(f"{what} of complex segments: complex numbers have no order")
+
+    # Running values.
+
+    def scan(
+        self, monoid: str, *, exclusive: bool = False, reverse: bool = False, stable: bool = False
+    ) -> NestedArray:
+        """Return what a monoid makes of each segment's values up to each one.
+
+        Parameters
+        ----------
+        monoid
+            "plus", "times", "min", "max", "lor" or "land".
+        exclusive
+            Leave each value out of its own running value: the first one of a segment is the identity.
+        reverse
+            Go from the end of each segment.
+        stable
+            Add floats in the order of values, one block after the other, so that the bits do not depend on
+            how the array is cut. Otherwise those of long segments may differ in the last bits. Whole numbers,
+            "min" and "max" have the same bits in either case.
+
+        Returns
+        -------
+        NestedArray
+            Of the same segments, of the dtype of ``np.cumsum`` and its like.
+
+        Raises
+        ------
+        OptionError
+            For another monoid.
+        """
+        if monoid not in _UFUNC_OF:
+            raise OptionError(f"scan: monoid={monoid!r}; {suggestion(str(monoid), _UFUNC_OF)}")
+        if monoid in ("min", "max"):
+            self._check_ordered(monoid)
+        dtype = reduced_dtype(MONOIDS[monoid], self.dtype)
+        if not self.num_values:
+            return self._like(self._values.astype(dtype))
+        if reverse:
+            turned = self._turned()
+            found = turned._scanned(_UFUNC_OF[monoid], exclusive, stable, dtype)
+            return self._like(np.flip(found))  # type: ignore[arg-type]  # recorded
+        return self._like(self._scanned(_UFUNC_OF[monoid], exclusive, stable, dtype))
+
+    def _scanned(self, ufunc: str, exclusive: bool, stable: bool, dtype: np.dtype) -> DistArray:
+        values = astype(self._values.expression, dtype)
+        offsets, knots = self.offsets.expression, self._structure.knots
+        return wrap(SegmentScan(values, offsets, knots, ufunc, bool(exclusive), bool(stable), dtype))
+
+    def _turned(self) -> NestedArray:
+        # The segments and the values in each from the last to the first.
+        return NestedArray(np.flip(self._values), self._structure.turned(), self._strategy)  # type: ignore[arg-type]  # recorded
+
+    def cumsum(self, *, stable: bool = False) -> NestedArray:
+        """Return the cumulative sum within each segment; ``stable`` as in :meth:`scan`."""
+        return self.scan("plus", stable=stable)
+
+    def cumprod(self) -> NestedArray:
+        """Return the cumulative product within each segment."""
+        return self.scan("times")
+
+    # Orders.
+
+    def sort(self) -> NestedArray:
+        """Return each segment's values in ascending order, NaN last."""
+        self._check_ordered("sort")
+        return NestedArray(self._ordered("values"), self._structure, self._strategy)
+
+    def argsort(self) -> NestedArray:
+        """Return the places within each segment of its values in ascending order, equal ones as they come."""
+        self._check_ordered("argsort")
+        return NestedArray(self._ordered("places"), self._structure, self._strategy)
+
+    def rank(self) -> NestedArray:
+        """Return each value's place in its segment's ascending order, from 0; equal ones as they come."""
+        self._check_ordered("rank")
+        return self._like(self._ordered("ranks"))
+
+    def _ordered(self, wanted: str) -> DistArray:
+        if not self.num_values:
+            return self._values if wanted == "values" else zeros(0, np.int64)
+        offsets, knots = self.offsets.expression, self._structure.knots
+        return wrap(SegmentOrder(self._values.expression, offsets, knots, wanted))
+
+    # Functions of elements.
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
+        if method != "__call__" or options.get("out") is not None:
+            raise UnsupportedError(
+                f"np.{ufunc.__name__}.{method} of a nested array: use methods such as N.sum() or N.cumsum()"
+            )
+        flat = [self._beside(one, ufunc.__name__) for one in inputs]
+        found = getattr(ufunc, method)(*flat, **options)
+        return tuple(map(self._like, found)) if isinstance(found, tuple) else self._like(found)
+
+    def _beside(self, other: object, what: str) -> Any:
+        # What meets the values one by one.
+        if isinstance(other, NestedArray):
+            check_same(self._structure, other._structure, what)
+            return other._values
+        if isinstance(other, int | float | complex | np.generic):
+            return other
+        found = handle_of(other)
+        if not found.ndim:
+            return found
+        if found.shape != (self.num_segments,):
+            raise ShapeError(
+                f"{what}: an array of shape {found.shape} beside {self.num_segments:,} segments: give a "
+                "value for each segment, or N.gather(x) for a value for each place"
+            )
+        return self._spread(found)
+
+    def astype(self, dtype: Any) -> NestedArray:
+        """Return the same segments with values of another dtype."""
+        return self._like(self._values.astype(dtype))
+
+    def gather(self, x: object) -> NestedArray:
+        """Return ``x[i]`` for each value at place i of its segment, in the same segments.
+
+        Of the rows of a sparse matrix A, ``(N * N.gather(x)).sum()`` is ``A @ x``.
+
+        Raises
+        ------
+        ShapeError
+            For fewer values than the longest segment has, or the matrix columns.
+        """
+        found = as_vector(x, "gather: values")
+        return self._like(found[self.positions])
+
+
+def _check_axis(axis: int) -> None:
+    if axis not in (-1, 1):
+        raise OptionError(f"axis={axis!r}: a nested array is reduced along its segments, axis=-1")

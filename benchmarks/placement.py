@@ -25,6 +25,7 @@ import numpy as np
 from distributed import Client, LocalCluster, wait
 from harness.comparison import OURS, Bench, Claim, Contender
 from harness.inputs import THREADS
+from harness.record import RESULTS
 from harness.sessions import public
 from harness.statistics import duration
 
@@ -510,7 +511,10 @@ def main() -> None:
             compared(bench, work, ours, client, theirs)
     mn.stop()
     print(measured_table(), flush=True)
-    print(simulated(bench), flush=True)
+    table = simulated(bench)
+    print(table, flush=True)
+    if not bench.is_small:
+        RESULTS.with_name("simulated_placement.txt").write_text(f"{table}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -11,18 +11,21 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
-from math import inf, isfinite
+from math import ceil, inf, isfinite
+from types import MappingProxyType
 from typing import Any
 
 from matnb.config import parse_bytes
 from matnb.errors import OptionError
-from matnb.expr.nodes import MatMul, Transpose
+from matnb.expr.nodes import Expr, MatMul, Transpose
 from matnb.pictures.quantities import bytes_text, plural_text, seconds_text
 from matnb.pictures.simulation import SimulationFacts, shares_of, simulation_svg
 from matnb.plan.looping import ControlPlan
 from matnb.program.memory import depth_first
+from matnb.program.operators import Cut, Fused, Join, Multiply
 from matnb.program.plan import Plan, PlanWork, Slot, Stage, Task, Workers
 from matnb.program.program import EXPECTED, Action, Batch, Branch, Iterate, batches
+from matnb.program.regions import region_size
 
 # Measured on one core of a shared machine: products of matrices of 1500^2 43 to 51, x + 1 2.6 to 3.7.
 FLOPS_PER_SECOND = 45e9
@@ -225,6 +228,8 @@ class Simulator:
         The worker and bytes of each value.
     keeps
         Whether copies of what was there before a batch stay for the next, as in a gang.
+    shares
+        The share of a value that is sent to a worker, where that is less than all.
     there
         The values that are held, each with a worker that has it.
     held
@@ -236,6 +241,7 @@ class Simulator:
     owners: dict[Slot, int] = field(default_factory=dict)
     sizes: dict[Slot, int] = field(default_factory=dict)
     keeps: bool = False
+    shares: Mapping[tuple[Slot, int], float] = field(default_factory=dict)
     there: set[tuple[Slot, int]] = field(default_factory=set)
     held: dict[int, int] = field(default_factory=dict)
 
@@ -378,6 +384,7 @@ class _BatchClock:
     def _send(self, key: Slot, worker: int, now: float) -> None:
         simulator, cluster = self._simulator, self._simulator.cluster
         source, size = simulator.owners[key], simulator.sizes.get(key, 0)
+        size = ceil(size * simulator.shares.get((key, worker), 1))
         here, there = self._places.get(source, 0), self._places[worker]
         is_near = here == there
         out, into = (
@@ -468,17 +475,109 @@ def run_plan(plan: Plan, simulator: Simulator) -> SimulatedRun:
     return simulator.run(plan.tasks, seconds, staying)
 
 
-def run_control(plan: ControlPlan, simulator: Simulator, iterations: int | None = None) -> SimulatedRun:
-    """Run a loop or branch, loops for as many iterations as are given, written down, or expected."""
+def run_control(
+    plan: ControlPlan,
+    simulator: Simulator,
+    iterations: int | None = None,
+    entries: Mapping[Expr, int] = MappingProxyType({}),
+) -> SimulatedRun:
+    """Run a loop or branch, loops for as many iterations as are given, written down, or expected.
+
+    Parameters
+    ----------
+    entries
+        About how many entries sparse arrays have, of the plan's inputs and of what it makes of them.
+    """
     simulator.sizes.update(plan.sizes)
     simulator.owners.update(plan.program.owners)
     simulator.keeps = True
+    simulator.shares = touched_shares(plan, entries)
     for slot, owner in plan.program.given.items():
         simulator.put(slot, owner)
     tasks = list(plan.tasks())
     work = [plan.stage_works.get(stage.makes, PlanWork(0, 0)) for stage in plan.stages]
     seconds = seconds_of(tasks, plan.stages, work, plan.sizes, LOOP_TASK_SECONDS)
     return _actions(plan.program.actions, simulator, seconds, iterations)
+
+
+# Of a vector that meets sparse blocks in a loop, a worker is sent the elements that their columns touch.
+
+_TOUCHED_AT_MOST = 0.75  # as the members of a loop do: of more they send the whole
+_JOINING = (Cut, Join)
+
+
+def touched_shares(plan: ControlPlan, entries: Mapping[Expr, int]) -> dict[tuple[Slot, int], float]:
+    """Return at most which share of a value a worker needs, by its slot, where a loop sends less than all.
+
+    A block of few entries in many columns touches at most as many as it has entries, which are spread evenly
+    over an array's blocks where nobody knows better.
+    """
+    sparse = _sparse_blocks(plan, entries)
+    found: dict[tuple[Slot, int], float] = {}
+    for batch in batches(plan.program.actions):
+        readers: dict[Slot, list[Task]] = {}
+        for task in batch.tasks:
+            for key in dict.fromkeys(task.inputs):
+                readers.setdefault(key, []).append(task)
+        for key, users in readers.items():
+            for worker in {task.owner for task in users}:
+                here = [task for task in users if task.owner == worker]
+                lefts = _lefts_of(here, key, readers)
+                if lefts is None or not lefts <= sparse.keys():
+                    continue
+                most = sum(sparse[one][0] for one in lefts)
+                columns = max((sparse[one][1] for one in lefts), default=0)
+                if most < _TOUCHED_AT_MOST * columns:
+                    found[key, worker] = most / columns
+    return found
+
+
+def _sparse_blocks(plan: ControlPlan, entries: Mapping[Expr, int]) -> dict[Slot, tuple[int, int]]:
+    # About how many entries each sparse block has, and its columns.
+    arrays = [(one.expression, one.layout.grid, dict(enumerate(one.tasks))) for one in plan.stages]
+    for node, array in plan.inputs.items():
+        slots = {number: slot for slot, (other, number) in plan.given.items() if other is node}
+        arrays.append((node, array.layout.grid, slots))
+    found = {}
+    for node, grid, slots in arrays:
+        regions = list(grid.regions()) if node.sparse and node in entries else []
+        for number, slot in slots.items() if regions else ():
+            size, (_, (start, stop)) = region_size(regions[number]), regions[number]
+            found[slot] = (-(-entries[node] * size // max(1, node.size)), stop - start)
+    return found
+
+
+def _lefts_of(users: Sequence[Task], key: Slot, readers: Mapping[Slot, Sequence[Task]]) -> set[Slot] | None:
+    # The left operands of the products in which a worker's tasks use a value, which is all they do with it.
+    found: set[Slot] = set()
+    for task in users:
+        joined, lefts = _followed(task, [task.inputs.index(key)])
+        if lefts is None:
+            return None
+        found |= lefts
+        if joined:
+            later = _lefts_of(readers.get(task.key, ()), task.key, readers)
+            if not later:
+                return None
+            found |= later
+    return found
+
+
+def _followed(task: Task, places: Sequence[int]) -> tuple[bool, set[Slot] | None]:
+    # Whether what is put together of some inputs is the task's value, and in which products they are used.
+    count, here, lefts = len(task.inputs), set(places), set[Slot]()
+    for number, step in enumerate(task.steps):
+        used = [place for place, one in enumerate(step.arguments) if one in here]
+        if used and isinstance(step.operator, _JOINING):
+            here.add(count + number)
+        elif used:
+            is_product = isinstance(step.operator, Multiply) and not step.operator.transposed
+            is_product |= isinstance(step.operator, Fused) and step.operator.product is not None
+            left = step.arguments[0]
+            if used != [1] or not is_product or left >= count:
+                return False, None
+            lefts.add(task.inputs[left])
+    return not task.steps or count + len(task.steps) - 1 in here, lefts
 
 
 def _actions(

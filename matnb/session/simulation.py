@@ -54,7 +54,8 @@ def simulated(
         there = {**made, **plan.outputs}
         stored = {one: there[after[name]] for name, one in inputs.items()}
         control = plan_control(node, stored, workers, wanted)
-        run = run.then(run_control(control, Simulator(cluster, workers), iterations))
+        entries = estimate_entries(control.inputs, {})
+        run = run.then(run_control(control, Simulator(cluster, workers), iterations, entries))
         made.update(control.outputs)
     plan, _ = _plan({str(place): one for place, one in enumerate(roots)}, made, workers)
     return simulation_of(run.then(run_plan(plan, Simulator(cluster, workers))), cluster)

@@ -294,14 +294,14 @@ def test_bytes_of_loops_are_those_that_members_counted(
     assert by_dask + network.loop_bytes == sum(wanted.values())
 
 
-@pytest.mark.parametrize(("step", "is_exact"), [(1, True), (3, False)])
-def test_bytes_of_sparse_loops_are_counted_or_more_than_that(
-    network: Network, step: int, is_exact: bool
-) -> None:
-    # Of a vector, members are sent the elements that their blocks touch, if these are few.
+@pytest.mark.parametrize(("step", "each"), [(1, 1), (3, 1), (3, 2)])
+def test_bytes_of_sparse_loops_are_counted_or_more_than_that(network: Network, step: int, each: int) -> None:
+    # Of a vector, members are sent the elements that their blocks touch, if these are few; simulated are as
+    # many as a block has entries, which here are all in columns of their own, or two in each.
     n = 4_000
     columns = np.arange(0, n, step)
-    rows = np.random.default_rng(step).integers(0, n // 4, columns.size)
+    columns = np.repeat(columns, each)
+    rows = np.random.default_rng(step).integers(0, n // 8, columns.size) * 2 + np.arange(columns.size) % each
     where = np.concatenate([rows + part * n // 4 for part in range(4)]), np.tile(columns, 4)
     graph = sp.csr_array((np.full(where[0].size, 0.5), where), shape=(n, n))
     A = mn.asarray(graph, blocks=[[part * n // 4 for part in range(5)], None])
@@ -309,7 +309,7 @@ def test_bytes_of_sparse_loops_are_counted_or_more_than_that(
     wanted = sum(simulated(result).values())
     by_dask = sum(one.num_bytes for one in network.counted(result.persist))
     assert network.loop_bytes > 0
-    if is_exact:
+    if each == 1:
         assert by_dask + network.loop_bytes == wanted
     else:
-        assert by_dask + network.loop_bytes < 0.5 * wanted
+        assert by_dask + network.loop_bytes < 0.6 * wanted

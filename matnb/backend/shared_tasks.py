@@ -14,7 +14,7 @@ from matnb.backend.executor import PreparedTask
 from matnb.backend.registers import JoinUse, Stacks, bounds_of, parted
 from matnb.backend.step_memory import FRESH, StepMemory
 from matnb.blocks.formats import NumericArray, uninitialized
-from matnb.blocks.kernels.calls import unpack
+from matnb.blocks.kernels.calls import Function, unpack
 from matnb.expr.nodes import Expr
 from matnb.program.memory import depth_first
 from matnb.program.operators import Call, Fused, Join, Multiply, Operator, Run
@@ -40,12 +40,17 @@ def num_threads(plan: Plan, owner: int, num_tasks: int, threads: int) -> int:
 
 
 def is_small(plan: Plan, owners: Iterable[int]) -> bool:
-    """Tell whether what some workers do in a run takes less than waking another thread."""
+    """Tell whether what some workers do in a run takes less than waking another thread.
+
+    How long a user's function takes nobody knows, however few bytes it is given: its tasks are not small.
+    """
     if not all(array.block_bytes for array in plan.reused.values()):
         return False  # nobody knows how large: what an interrupt left
     read = max((sum(array.block_bytes) for array in plan.reused.values()), default=0)
     needed = max((plan.peaks.get(owner, 0) for owner in owners), default=0)
-    return bool(plan.peaks) and max(read, needed) < _HELPED_BYTES
+    if not plan.peaks or max(read, needed) >= _HELPED_BYTES:
+        return False
+    return not any(_calls_users(step.operator) for task in plan.tasks for step in task.steps)
 
 
 class TaskGraph:
@@ -135,6 +140,13 @@ class TaskGraph:
 def _calls(operator: Operator) -> bool:
     # The kernel that takes apart what several reductions gave together takes next to no time.
     return isinstance(operator, Call) or (isinstance(operator, Run) and operator.kernel is not unpack)
+
+
+def _calls_users(operator: Operator) -> bool:
+    # A user's function travels in the parameters of the kernel that calls it.
+    if isinstance(operator, Run):
+        return any(isinstance(one, Function) for one in operator.parameters)
+    return isinstance(operator, Call)
 
 
 def _is_large(use: JoinUse) -> bool:

@@ -9,6 +9,8 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -258,3 +260,22 @@ def test_an_interrupt_at_the_end_of_a_run_leaves_no_handler(monkeypatch: pytest.
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with stopping.heeding():
         stopping.check()
+
+
+def test_functions_of_few_bytes_run_side_by_side(tmp_path: Path) -> None:
+    def meets(x: np.ndarray, *, part: Any) -> np.ndarray:
+        # Each part waits for the others, in vain if they were to come after it.
+        folder = Path(tmp_path)
+        (folder / f"{part.index}").touch()
+        until = time.monotonic() + 5
+        while len(list(folder.iterdir())) < part.count and time.monotonic() < until:
+            time.sleep(0.01)
+        return np.full(len(x), len(list(folder.iterdir())))
+
+    with mn.start(workers=2, threads=2):
+        x = mn.asarray(np.arange(8.0), blocks=4)
+        met = mn.foreach(meets, mn.splits(x), like=np.zeros(8, int), reduce=())
+        begin = time.monotonic()
+        assert (np.asarray(met) == 4).all()
+        assert time.monotonic() - begin < 5
+    mn.stop()

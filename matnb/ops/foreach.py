@@ -81,9 +81,10 @@ def part_of(shape: Shape, by: str, part: Region) -> Region:
 class Foreach(Expr):
     """What a user's function gives for each part of some arrays, packed: a block for each part.
 
-    The last ``num_whole`` inputs are given whole, the others are split as ``ways`` has it. It stands for an
-    array with the axes that are split. ``cuts`` are those of the parts; where there are none, the parts are
-    as the first input is cut. A function that is not ``is_safe`` is tied to its parts. ``token``
+    The first inputs are split as ``ways`` has it, and ``num_whole`` more are given whole. Any others are not
+    given: numbers of iterations, in each of which a function that is not pure is called anew. It stands for
+    an array with the axes that are split. ``cuts`` are those of the parts; where there are none, the parts
+    are as the first input is cut. A function that is not ``is_safe`` is tied to its parts. ``token``
     distinguishes calls that are equal in all else; empty of a function that is pure.
     """
 
@@ -117,7 +118,12 @@ class Foreach(Expr):
     @property
     def cut(self) -> tuple[Expr, ...]:
         """The arrays of which each call is given a block."""
-        return self.inputs[: len(self.inputs) - self.num_whole]
+        return self.inputs[: len(self.ways)]
+
+    @property
+    def whole(self) -> tuple[Expr, ...]:
+        """The arrays of which each call is given all."""
+        return self.inputs[len(self.ways) : len(self.ways) + self.num_whole]
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -200,7 +206,8 @@ def _(node: Foreach, operands: Sequence[Value]) -> Value:
     for index, part in enumerate(grid.regions()):
         regions = [part_of(one.shape, by, part) for one, by in zip(node.cut, node.ways, strict=True)]
         given = [_cut_out(one, region) for one, region in zip(operands, regions, strict=False)]
-        blocks = [block_of(one) for one in (*given, *operands[len(given) :])]
+        whole = operands[len(given) : len(given) + node.num_whole]
+        blocks = [block_of(one) for one in (*given, *whole)]
         place = (index, grid.num_blocks)
         found[index] = call_on_part(
             blocks, node.function, node.made(part), node.value_outputs, place, regions[0]
@@ -293,10 +300,7 @@ def _(node: Foreach, writer: PlanWriter, workers: Workers) -> None:
             writer.read(block, one, region, block.owner)
             for one, region in zip(node.cut, regions, strict=True)
         ]
-        values += [
-            block.read(writer.block(one, all_of(one.shape), block.owner))
-            for one in node.inputs[len(regions) :]
-        ]
+        values += [block.read(writer.block(one, all_of(one.shape), block.owner)) for one in node.whole]
         place = (block.number, layout.grid.num_blocks)
         options = (node.function, node.made(block.region), node.value_outputs, place, regions[0])
         block.do(Run(call_on_part, options), *values)

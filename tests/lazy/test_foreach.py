@@ -189,6 +189,22 @@ def test_it_works_on_the_state_of_a_loop(engine: str) -> None:
     assert float(found[1]) == change
 
 
+def test_a_function_that_is_not_pure_is_called_in_each_iteration(engine: str) -> None:
+    x = mn.asarray(X)
+
+    def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        changes, last = state
+        # Nothing that it reads changes.
+        drawn = mn.foreach(
+            lambda x, scale: scale * np.random.default_rng().random(), mn.splits(x, n=3), whole=2.0, pure=False
+        )
+        return changes + (drawn != last), drawn
+
+    (changes, last), _ = mn.iterate(step, (mn.asarray(0), mn.asarray(-1.0)), max_iterations=7)
+    assert int(changes) == 7
+    assert 0 < float(last) < 6
+
+
 def run_cut(root: Expr, sources: dict[Expr, Any], cuts: dict[Expr, Any]) -> np.ndarray:
     """Run the plan of an expression over arrays that lie as they are cut."""
     slots, stored, blocks = Slots(), {}, {}

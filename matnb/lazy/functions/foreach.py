@@ -22,6 +22,7 @@ from matnb.expr.nodes import Expr, Shape
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.functions.mapping import function_name, portable, tried
+from matnb.lazy.loop import loop_numbers
 from matnb.lazy.user_frames import shows_user_frames
 from matnb.ops.foreach import (
     BLOCKS,
@@ -241,7 +242,8 @@ def foreach(
         row of each part, is tied to the parts there are when it is recorded, and the cuts of its arrays stay
         as long as a result of it lives.
     pure
-        Whether equal blocks always give equal results. If not, results are not remembered.
+        Whether equal blocks always give equal results. If not, results are not remembered, and in the body of
+        a loop it is called in each iteration.
 
     Returns
     -------
@@ -309,7 +311,7 @@ def foreach(
     if not safe and not cuts and not any(node.free for node in nodes):
         cuts = layout_of_parts(tuple(nodes[: len(parts[0].arrays)]), ways[0], ()).grid.cuts
     token = b"" if pure else os.urandom(16)
-    inputs = (*nodes, *whole_ones)
+    inputs = (*nodes, *whole_ones, *(() if pure else loop_numbers()))
     call = Foreach(inputs, function, ways, made, values, cuts, safe, token, len(whole_ones))
     return _handed_out(wrap(call).expression, out, len(made), len(values))
 

@@ -362,12 +362,19 @@ def called(function: Function, use: Callable[[Callee], object], where: str = "")
         raise
     except BaseException as error:  # a user's function raises what it likes, SystemExit too
         on = f" on {where}" if where else ""
-        failed = kernel_error(error, f"{function.name} raised {type(error).__name__}{on}: {error}")
+        advice = f"; {text}" if (text := read_only_advice(error)) else ""
+        failed = kernel_error(error, f"{function.name} raised {type(error).__name__}{on}: {error}{advice}")
         failed.raised_at = _line_of(callee, error)
         failed.add_note("".join(traceback.format_exception(error)).rstrip())
         raise failed from None
     finally:
         _calling.reset(token)
+
+
+def read_only_advice(error: BaseException) -> str:
+    """Return what to do where a function wrote into what it was given; empty for other errors."""
+    is_so = isinstance(error, ValueError) and "read-only" in str(error)
+    return "what it is given is read-only: change a copy, as in x = x.copy()" if is_so else ""
 
 
 def _line_of(callee: Callee | None, error: BaseException) -> tuple[str, int] | None:

@@ -195,7 +195,10 @@ def _counts(n: int | Sequence[int], shape: Shape, by: str) -> tuple[int, ...]:
             raise OptionError(f"splits(n={n!r}): give whole numbers from 1 to {MOST_PARTS:,}")
     wanted = len(split_space(shape, by))
     if len(counts) != wanted:
-        raise ShapeError(f"splits(n={n!r}) names {len(counts)} axes, and {wanted} are split by {by}")
+        wanted_text = plural_text(wanted, "number")
+        raise ShapeError(
+            f"splits(n={n!r}): give {wanted_text}, of parts along each axis that is split by {by}"
+        )
     return tuple(map(int, counts))
 
 
@@ -286,7 +289,7 @@ def foreach(
     EuroSys 2013, sections 3.2 and 5.3.
     """
     name = function_name(fn, "foreach")
-    _check_arguments(parts, out)
+    _check_arguments(parts, out, reduce)
     arrays = list(chain.from_iterable(one.arrays for one in parts))
     ways = tuple(one.by for one in parts for _ in one.arrays)
     nodes = [one.expression for one in arrays]
@@ -327,14 +330,17 @@ def _handed_out(
     return results if len(results) > 1 else results[0]
 
 
-def _check_arguments(parts: Sequence[object], out: object) -> None:
+def _check_arguments(parts: Sequence[object], out: object, reduce: object) -> None:
+    names = (reduce,) if isinstance(reduce, str) else reduce
+    if not isinstance(names, tuple | list) or any(not isinstance(one, str) for one in names):
+        raise OptionError(f"foreach(reduce={reduce!r}): give the name of a monoid, a list of them, or ()")
     if not parts:
         raise OptionError("foreach: give the parts of an array after the function, as mn.splits(A)")
     cuts: Cuts = ()
     for one in parts:
         if not isinstance(one, Splits):
             raise OptionError(
-                f"foreach: {type(one).__name__} is no parts; give mn.splits(A), or A in whole= for all of it"
+                f"foreach: {type(one).__name__} is not split: give mn.splits(A), or A in whole= for all of it"
             )
         if cuts and one.cuts and one.cuts != cuts:
             counts = " and ".join(str([len(axis) - 1 for axis in some]) for some in (cuts, one.cuts))

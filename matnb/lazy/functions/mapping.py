@@ -28,6 +28,7 @@ from matnb.blocks.kernels.calls import (
     WithArguments,
     code_of_file,
     packed_bytes,
+    read_only_advice,
     results_of,
 )
 from matnb.errors import CellCancelled, MatnbError, OptionError, ShapeError, TooLargeError, UnsupportedError
@@ -544,7 +545,7 @@ def tried(
         kinds = ", ".join(f"{one.shape} {one.dtype}" for one in several)
         raise OptionError(
             f"{name} raised {type(error).__name__} on ones ({kinds}), which tell its result's shape and "
-            f"dtype: {error}; {advice}"
+            f"dtype: {error}; {read_only_advice(error) or advice}"
         ) from error
 
 

@@ -15,6 +15,8 @@ from math import ceil, inf, isfinite
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from matnb.config import parse_bytes
 from matnb.errors import OptionError
 from matnb.expr.nodes import Expr, MatMul, Transpose
@@ -35,7 +37,7 @@ TASK_SECONDS = 300e-6  # of Dask
 LOOP_TASK_SECONDS = 40e-6  # of a gang
 _LAYING_OUT = ("gather", "cut", "move", "transpose", "accumulate", "combine")
 _BITS = {"bps": 1, "kbps": 10**3, "mbps": 10**6, "gbps": 10**9, "tbps": 10**12}
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "\u00b5s": 1e-6, "ns": 1e-9}
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,9 @@ class Cluster:
     def __post_init__(self) -> None:
         for name in ("nodes", "workers", "threads"):
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
                 raise OptionError(f"Cluster({name}={value!r}): give a whole number of at least 1")
+            object.__setattr__(self, name, int(value))
         if not isinstance(self.memory, str | int | float) or self.memory_bytes < 1:
             raise OptionError(f"Cluster(memory={self.memory!r}): a machine needs memory, as in '16GB'")
         for name in ("bandwidth", "near_bandwidth"):
@@ -103,12 +106,12 @@ class Cluster:
             self._check_speeds(self.speeds)
 
     def _check_speeds(self, speeds: object) -> None:
-        if not isinstance(speeds, Sequence) or isinstance(speeds, str):
+        if not isinstance(speeds, Sequence | np.ndarray) or isinstance(speeds, str):
             raise OptionError(f"Cluster(speeds={speeds!r}): give a number for each node, or None")
         if len(speeds) != self.nodes:
             raise OptionError(f"Cluster(speeds=...): {len(speeds)} speeds for {self.nodes} nodes")
         for one in speeds:
-            if not isinstance(one, int | float) or isinstance(one, bool) or not 0 < one < inf:
+            if not isinstance(one, int | float | np.number) or isinstance(one, bool) or not 0 < one < inf:
                 raise OptionError(f"Cluster(speeds={list(speeds)}): give numbers above 0")
 
     @property
@@ -119,7 +122,7 @@ class Cluster:
     @property
     def memory_bytes(self) -> int:
         """Memory of each machine."""
-        return parse_bytes(self.memory, "Cluster(memory)")
+        return parse_bytes(self.memory, "Cluster: memory")
 
     def rate(self, name: str) -> float:
         """Return "bandwidth" or "near_bandwidth" in bytes a second."""
@@ -670,8 +673,13 @@ class Simulation:
         return (
             f"simulated on {nodes} of {each}: {seconds_text(self.makespan_seconds)}, "
             f"{bytes_text(sum(self.sent_bytes))} between nodes, at most {bytes_text(max(self.peak_bytes))} "
-            f"held by one, threads idle {sum(self.idle_shares) / len(self.idle_shares):.0%}"
+            f"held by one, threads idle {sum(self.idle_shares) / len(self.idle_shares):.0%}{self._too_much}"
         )
+
+    @property
+    def _too_much(self) -> str:
+        most, there = max(self.peak_bytes), self.cluster.memory_bytes
+        return f"; more than the {bytes_text(there)} that a node has" if most > there else ""
 
     @property
     def svg(self) -> str:

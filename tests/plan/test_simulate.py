@@ -298,3 +298,17 @@ def test_ways_of_placing_can_be_compared():
     }
     assert sent["loads"] <= min(sent.values())
     assert sent["loads"] == 2 * 2 * 4000 * 4000 * 8
+
+
+def test_more_memory_than_a_node_has_is_said() -> None:
+    array = mn.ones((1000, 1000)) + 1.0
+    few = mn.simulate(array, cluster=mn.Cluster(2, memory=1_000))
+    assert repr(few).endswith("; more than the 1 kB that a node has")
+    assert "more than" not in repr(mn.simulate(array, cluster=mn.Cluster(2, memory="1GB")))
+
+
+def test_numbers_of_numpy_describe_a_cluster() -> None:
+    given = mn.Cluster(np.int64(2), speeds=np.array([1.0, 0.5]), latency="5\u00b5s")  # type: ignore[arg-type]  # what users have
+    assert given.nodes == 2
+    assert type(given.nodes) is int
+    assert given.delay("latency") == pytest.approx(5e-6)

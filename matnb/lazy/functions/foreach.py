@@ -263,7 +263,7 @@ def foreach(
     ShapeError
         If axes that are split differ in length; if a block has another shape than its part of the array.
     DTypeError
-        If ``fn`` returns anything but numbers, or ones that the array's dtype cannot hold.
+        If ``fn`` returns anything but numbers, or floats for an array of whole numbers and the like.
     TooLargeError
         If two rows of ones are too large to try ``fn`` on.
     KernelError

@@ -1,13 +1,22 @@
-"""A user's array is cut in blocks with memory of their own, and rows of it stay in one array."""
+"""Arrays from outside: blocks with memory of their own, and what travels when a source is read in pieces."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 import pytest
+from plan_runner import run_by_hand
 
+import matnb as mn
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Grid
 from matnb.ops.creation import pieces_of
+from matnb.plan.lower import lower
+from matnb.plan.simulate import Cluster
+from matnb.program.plan import Workers
 
 
 @pytest.mark.parametrize(
@@ -37,3 +46,39 @@ def test_some_rows_alone_keep_nothing_else() -> None:
         root = piece.values if piece.values.base is None else piece.values.base
         assert isinstance(root, np.ndarray)
         assert root.nbytes <= 2 * 4 * 8
+
+
+@pytest.fixture(autouse=True)
+def _no_session_is_left() -> Iterator[None]:
+    yield
+    mn.stop()
+
+
+def test_a_source_travels_once_and_not_as_often_as_it_has_pieces(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((1600, 100)))
+    for array in (mn.load(tmp_path / "x.npy"), mn.random.rmat(14)):
+        plan = lower([array.expression], [], {}, Cluster(nodes=8).laid_over())
+        (stage,) = plan.stages
+        facts = 64 * 8 * 2
+        assert stage.estimated_bytes * 7 / 8 <= plan.moved_bytes <= stage.estimated_bytes + facts
+
+
+def test_parts_of_a_block_are_counted_as_what_they_are_together(tmp_path: Path) -> None:
+    array = np.arange(160_000.0).reshape(1600, 100)
+    np.save(tmp_path / "x.npy", array)
+    plan = lower([mn.load(tmp_path / "x.npy").expression], [], {}, Cluster(nodes=4).laid_over())
+    values = run_by_hand(plan)
+    parts = [task.key for task in plan.tasks if task.kind == "part"]
+    held = sum(sys.getsizeof(values[key].values) for key in parts if values[key] is not None)  # type: ignore[attr-defined]
+    assert array.nbytes <= held < 1.1 * array.nbytes
+    assert array.nbytes <= sum(plan.sizes[key] for key in parts) < 1.1 * array.nbytes
+    blocks = [values[key] for key in next(iter(plan.outputs.values())).keys]
+    np.testing.assert_array_equal(np.concatenate([one.values for one in blocks]), array)
+
+
+def test_threads_beside_each_other_are_counted_with_what_their_kernels_take(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((1600, 100)))
+    array, block = mn.load(tmp_path / "x.npy").expression, 800 * 100 * 8
+    assert lower([array], [], {}, Workers((0,), 2, 0)).projected_bytes >= 5 * block
+    two = lower([array], [], {}, Workers((0, 1), 1, 0))
+    assert max(two.peaks.values()) <= 2 * block + 1000

@@ -218,6 +218,11 @@ class Workers:
     placing
         Where a task runs that reads from several workers: by the "loads" that would follow; or to compare
         with, on the "owners" of its largest operand, or on all workers in "turns".
+
+    Raises
+    ------
+    ValueError
+        Where there are machines, and not one for each worker.
     """
 
     numbers: tuple[int, ...]
@@ -226,6 +231,10 @@ class Workers:
     machines: tuple[int, ...] = ()
     node_grid: tuple[int, ...] | None = None
     placing: Placing = "loads"
+
+    def __post_init__(self) -> None:
+        if self.machines and len(self.machines) != len(self.numbers):
+            raise ValueError(f"Workers: {len(self.machines)} machines for {len(self.numbers)} workers")
 
     @property
     def nodes(self) -> dict[int, list[int]]:

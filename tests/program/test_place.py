@@ -21,6 +21,13 @@ from matnb.program.plan import Workers
 FOUR = Workers((0, 1), 2, 0)
 
 
+@pytest.mark.parametrize("machines", [(0, 0), (0, 0, 1, 1)])
+def test_every_worker_has_a_machine_or_none_has(machines: tuple[int, ...]) -> None:
+    assert not Workers((0, 1, 2), 1, 0).machines
+    with pytest.raises(ValueError, match=f"{len(machines)} machines for 3 workers"):
+        Workers((0, 1, 2), 1, 0, machines)
+
+
 def test_given_sparse_arrays_are_cut_in_parts_of_equal_entries() -> None:
     rng = np.random.default_rng(0)
     rows = (2000 * rng.random(60_000) ** 3).astype(int)

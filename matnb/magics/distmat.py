@@ -19,7 +19,6 @@ from IPython.core.magic import (
     no_var_expand,
     output_can_be_silenced,
 )
-from IPython.display import display
 from traitlets import Any, Bool, Enum, Int, TraitError, Unicode, Union, default, observe, validate
 from traitlets.config import Configurable
 
@@ -287,7 +286,8 @@ class DistMatMagics(Magics):
         }
         handles = [DistArray(node) for node in roots.values()]
         cluster = Cluster(**given) if given else None  # type: ignore[arg-type]  # it checks
-        display(simulate(*handles, cluster=cluster, iterations=chosen["iterations"]))  # type: ignore[arg-type]
+        found = simulate(*handles, cluster=cluster, iterations=chosen["iterations"])  # type: ignore[arg-type]
+        self.shell.display_pub.publish(found._repr_mimebundle_())
 
     def _rebalance(self, setting: str | None) -> None:
         if setting == "now":
@@ -339,7 +339,7 @@ class DistMatMagics(Magics):
                     f"%distmat {command}: {shortened(name, LONGEST_NAME)} is not a DistArray{near}"
                 )
         if not roots:
-            raise UsageError("%distmat explain: the results of the last cell are gone; name a DistArray")
+            raise UsageError(f"%distmat {command}: the results of the last cell are gone; name a DistArray")
         return roots
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -174,6 +176,10 @@ def test_future_imports_of_earlier_cells_hold(shell):
             "%distmat explain",
             "%distmat explain: nothing was recorded yet; run a %%distmat cell or name a DistArray",
         ),
+        (
+            "%distmat simulate",
+            "%distmat simulate: nothing was recorded yet; run a %%distmat cell or name a DistArray",
+        ),
         ("%distmat memo --disk", "%distmat memo: --disk requires --clear"),
         ("%distmat connect {nothing}", "%distmat connect: no variable nothing for '{nothing}'"),
         ("%distmat connect 'tcp", "%distmat: No closing quotation"),
@@ -198,11 +204,31 @@ def test_a_wrong_line_gives_one_line_that_says_what_exists(shell, capsys, line, 
 
 def test_a_cluster_is_simulated(shell, capsys):
     run(shell, "x = mn.ones((1_000_000, 8)); y = x.T @ x")
-    capsys.readouterr()
-    run(shell, "%distmat simulate y --nodes 4 --workers 2 --bandwidth 20Gbps --latency 50us --memory 8GB")
-    assert capsys.readouterr().out.startswith("simulated on 4 nodes of 2 workers: ")
+    line = "%distmat simulate y --nodes 4 --workers 2 --bandwidth 20Gbps --latency 50us --memory 8GB"
+    (text,) = run(shell, line)
+    assert text.startswith("simulated on 4 nodes of 2 workers: ")
     _, text = fail(shell, capsys, "%distmat simulate nothing")
     assert "%distmat simulate: nothing is not a DistArray" in text
+
+
+def test_what_is_simulated_without_a_name_is_the_last_cell(shell, capsys):
+    run(shell, "%%distmat\ny = mn.ones((1000, 8)).sum(axis=0)")
+    (text,) = run(shell, "%distmat simulate --nodes 2")
+    assert text.startswith("simulated on 2 nodes of 1 worker: ")
+    run(shell, "del y")
+    _, text = fail(shell, capsys, "%distmat simulate --nodes 2")
+    said = "UsageError: %distmat simulate: the results of the last cell are gone; name a DistArray"
+    assert text.strip() == said
+
+
+def test_a_notebook_shows_a_simulated_cluster_as_a_picture(shell, monkeypatch):
+    monkeypatch.setattr(shell, "kernel", SimpleNamespace(_allow_stdin=True), raising=False)
+    run(shell, "x = mn.ones((300_000, 8)).sum(axis=0)\n%distmat simulate x --nodes 3")
+    (output,) = shell.display_pub.outputs
+    assert output["data"]["text/plain"].startswith("simulated on 3 nodes of 1 worker: ")
+    (svg,) = ElementTree.fromstring(output["data"]["text/html"])
+    assert svg.tag == "{http://www.w3.org/2000/svg}svg"
+    assert sum("idle" in (one.text or "") for one in svg.iter()) >= 3  # a lane of each node
 
 
 @pytest.mark.parametrize(
@@ -219,6 +245,14 @@ def test_a_cluster_is_simulated(shell, capsys):
             "%distmat simulate x --bandwidth slow",
             "Cluster(bandwidth='slow'): give '20Gbps', or bytes a second",
         ),
+        (
+            "%distmat simulate x --bandwidth 0",
+            "Cluster(bandwidth='0'): give '20Gbps', or bytes a second",
+        ),
+        ("%distmat simulate x --bandwidth 0Gbps", "Cluster(bandwidth='0Gbps'): give '20Gbps', or bytes"),
+        ("%distmat simulate x --memory 0", "Cluster(memory='0'): a machine needs memory, as in '16GB'"),
+        ("%distmat simulate x --memory 0GB", "Cluster(memory='0GB'): a machine needs memory, as in '16GB'"),
+        ("%distmat simulate x --iterations 0", "simulate(iterations=0): give a whole number of at least 1"),
         ("%distmat rebalance sometimes", "rebalance='sometimes': give a trace, "),
         ("%%distmat --engine quick\n1", "engine='quick': choose one of 'auto', "),
         ("%%distmat --keep y\n1", "--keep y: no DistArray of that name; assigned in this cell: none"),

@@ -96,6 +96,11 @@ def test_a_terminal_is_live(bare_shell):
         ("%distmat st", {"start", "status", "stamp", "stop"}),
         ("%distmat start --w", {"--workers"}),
         ("%distmat start --workers 2 --p", {"--processes"}),
+        ("%distmat start --node", {"--node-grid"}),
+        (
+            "%distmat simulate x --",
+            {"--nodes", "--workers", "--threads", "--iterations", "--memory", "--bandwidth", "--latency"},
+        ),
         (
             "%%distmat --",
             {"--lazy", "--keep", "--nowait", "--out", "--memo", "--no-memo", "--engine", "--explain"},
@@ -112,6 +117,15 @@ def test_tab_completes_commands_and_options(shell, text, found):
     with provisionalcompleter():
         matches = {completion.text for completion in shell.Completer.completions(text, len(text))}
     assert matches == found
+
+
+@pytest.mark.parametrize("command", ["explain", "simulate"])
+def test_tab_completes_names_of_arrays(shell, command):
+    shell.run_cell("import matnb as mn\nloss, count, _hidden = mn.ones(3), 3, mn.ones(3)").raise_error()
+    text = f"%distmat {command} "
+    with provisionalcompleter():
+        matches = {completion.text for completion in shell.Completer.completions(text, len(text))}
+    assert matches == {"loss", *COMMANDS[command].flags}
 
 
 @pytest.mark.parametrize("use_jedi", [True, False])

@@ -7,8 +7,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plan_runner import multiplies
 
 import matnb as mn
 from matnb.backend.cluster import WorkerInfo
@@ -17,7 +19,16 @@ from matnb.expr.control import Loop
 from matnb.expr.traverse import topological
 from matnb.plan.looping import plan_control
 from matnb.plan.lower import lower
-from matnb.plan.simulate import Cluster, SimulatedRun, Simulator, run_control, run_plan
+from matnb.plan.simulate import (
+    FLOPS_PER_SECOND,
+    SPARSE_ENTRY_SECONDS,
+    Cluster,
+    SimulatedRun,
+    Simulator,
+    run_control,
+    run_plan,
+    seconds_of,
+)
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Stored, Task
 from matnb.program.regions import region_size
@@ -285,6 +296,40 @@ def test_hosts_may_have_unequal_numbers_of_workers():
     cluster, workers = cluster_of(there, None)
     assert (cluster.nodes, cluster.workers, cluster.threads) == (2, 2, 2)
     assert (workers.numbers, workers.machines) == ((0, 1, 2), (0, 0, 1))
+
+
+def product_seconds(array: mn.DistArray, cluster: Cluster) -> float:
+    """Return the seconds of the tasks that make a product, beyond what Dask takes for each."""
+    workers = cluster.laid_over()
+    plan = lower([array.expression], [], {}, workers)
+    seconds = seconds_of(plan.tasks, plan.stages, plan.work, plan.sizes, 0.0)
+    return sum(seconds[task.key] for task in plan.tasks if multiplies(task))
+
+
+@pytest.mark.parametrize("nodes", [1, 4])
+def test_a_product_with_the_own_transpose_is_half_the_operations(nodes):
+    x, y = normal(20_000, 512), normal(20_000, 512, seed=1)
+    whole, half = (product_seconds(one, Cluster(nodes=nodes)) for one in (x.T @ y, x.T @ x))
+    assert whole == pytest.approx(2 * 20_000 * 512**2 / FLOPS_PER_SECOND, rel=0.01)
+    assert half == pytest.approx(whole / 2, rel=0.01)
+
+
+@pytest.mark.parametrize("nodes", [1, 4])
+def test_a_sparse_product_takes_as_long_as_it_has_entries(nodes):
+    A = mn.asarray(sp.random_array((3000, 3000), density=0.01, rng=np.random.default_rng(0), format="csr"))
+    product = A @ A
+    (entries,) = (
+        stage.estimated_nnz
+        for stage in lower([product.expression], [], {}, Cluster(nodes=nodes).laid_over()).stages
+        if stage.kind == "product"
+    )
+    assert (
+        entries > 1_000_000
+    )  # about 900 a row meet, in 3000 columns
+    least = entries * SPARSE_ENTRY_SECONDS
+    assert product_seconds(product, Cluster(nodes=nodes)) >= least * (1 - 1e-6)
+    found = mn.simulate(product, cluster=Cluster(nodes=nodes))
+    assert found.makespan_seconds >= least / nodes
 
 
 def test_ways_of_placing_can_be_compared():

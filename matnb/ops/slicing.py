@@ -140,13 +140,14 @@ def _local(chosen: tuple[SlicePart | int | None, ...], grid: Grid) -> tuple[tupl
 def _(node: Transpose, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of a transpose.
 
-    A dense array's blocks are flipped where they are. A sparse one is cut by rows again, so that a product
-    with it needs no full-length reduction: every block gives a part to every new block.
+    A dense array's blocks are flipped where they are, and so are those of a sparse one whose columns are cut,
+    which they are only where a user asked. Any other sparse one is cut by rows again, so that a product with
+    it needs no full-length reduction: every block gives a part to every new block.
     """
     source = writer.registers[node.operand]
     grid = source.layout.grid
     writer.note_reuse(node.operand)
-    if not node.sparse:
+    if not node.sparse or grid.counts[1] > 1:
         layout = _flipped(source.layout, node.axes)
     else:
         layout = default_layout(node, writer.bytes_of(node), workers)

@@ -137,3 +137,20 @@ def test_a_computed_array_is_cut_where_asked():
     plan = lower([empty.expression], (), {}, THREE)
     assert counts(plan, empty.expression) == (1, 3)
     check_blocks(plan, empty.expression, np.ones((0, 4)), {})
+
+
+@pytest.mark.parametrize("workers", [ONE, THREE])
+@pytest.mark.parametrize(("blocks", "wanted"), [((3, 4), (4, 3)), ((1, 4), (4, 1)), ((2, 5), (5, 2))])
+def test_the_transpose_of_a_sparse_array_keeps_its_cut_columns_as_rows(workers, blocks, wanted):
+    node = mn.asarray(MATRIX, blocks=blocks).T.expression
+    plan = lower([node], (), {}, workers)
+    assert counts(plan, node) == wanted
+    assert kinds(plan).count("transpose") == len(plan.outputs[node].keys)  # each block by itself
+    check_blocks(plan, node, MATRIX.toarray().T, {})
+
+
+def test_the_transpose_of_a_sparse_array_that_is_cut_by_rows_is_cut_by_rows():
+    node = mn.asarray(MATRIX, blocks=(4, 1)).T.expression
+    plan = lower([node], (), {}, ONE)
+    assert counts(plan, node)[1] == 1
+    check_blocks(plan, node, MATRIX.toarray().T, {})

@@ -323,9 +323,7 @@ def test_a_sparse_product_takes_as_long_as_it_has_entries(nodes):
         for stage in lower([product.expression], [], {}, Cluster(nodes=nodes).laid_over()).stages
         if stage.kind == "product"
     )
-    assert (
-        entries > 1_000_000
-    )  # about 900 a row meet, in 3000 columns
+    assert entries > 1_000_000  # about 900 a row meet, in 3000 columns
     least = entries * SPARSE_ENTRY_SECONDS
     assert product_seconds(product, Cluster(nodes=nodes)) >= least * (1 - 1e-6)
     found = mn.simulate(product, cluster=Cluster(nodes=nodes))

@@ -3,7 +3,18 @@
 from matnb.errors import offered
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import from_lists, from_offsets, unflatten
+from matnb.nested.selecting import TopSegments, UniqueSegments, topk, unique, unique_counts
 
-__all__ = ["NestedArray", "from_lists", "from_offsets", "unflatten"]
+__all__ = [
+    "NestedArray",
+    "TopSegments",
+    "UniqueSegments",
+    "from_lists",
+    "from_offsets",
+    "topk",
+    "unflatten",
+    "unique",
+    "unique_counts",
+]
 
 __getattr__, __dir__ = offered(__name__, __all__)

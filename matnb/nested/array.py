@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -17,6 +17,9 @@ from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.ufuncs import astype
 from matnb.nested.structure import Structure, as_vector, check_same
 from matnb.ops.segments import SCANS, SegmentOrder, SegmentReduce, SegmentScan, SegmentSpread
+
+if TYPE_CHECKING:
+    from matnb.nested.selecting import TopSegments
 
 Strategy = Literal["segmented", "uniform"]
 _BY_MONOID = {"plus": "sum", "times": "prod", "min": "min", "max": "max", "lor": "any", "land": "all"}
@@ -339,6 +342,18 @@ class NestedArray(NDArrayOperatorsMixin):
             return self._values if wanted == "values" else zeros(0, np.int64)
         offsets, knots = self.offsets.expression, self._structure.knots
         return wrap(SegmentOrder(self._values.expression, offsets, knots, wanted))
+
+    def unique(self) -> NestedArray:
+        """Return the distinct values of each segment, ascending, NaN once, as ``np.unique`` of each."""
+        from matnb.nested.selecting import unique  # which makes nested arrays
+
+        return unique(self)
+
+    def topk(self, k: int, largest: bool = True) -> TopSegments:
+        """Return the ``k`` largest values of each segment and their places, as :func:`matnb.nested.topk`."""
+        from matnb.nested.selecting import topk
+
+        return topk(self, k, largest)
 
     # Functions of elements.
 

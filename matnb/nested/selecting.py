@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matnb.errors import DTypeError, ShapeError
+from matnb.errors import DTypeError, LoopBodyError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.evaluator import evaluator
 from matnb.nested.array import NestedArray
@@ -69,6 +69,7 @@ def unique_counts(segments: NestedArray) -> UniqueSegments:
 
 def _distinct(segments: NestedArray) -> tuple[NestedArray, DistArray]:
     # The distinct values, and where in the sorted segments they begin.
+    _refuse_in_loop(segments, "unique")
     ordered = segments.sort()
     values: Any = ordered.values
     if not segments.num_values:
@@ -80,6 +81,14 @@ def _distinct(segments: NestedArray) -> tuple[NestedArray, DistArray]:
     counts = ordered.with_values(is_first).sum()
     evaluator().persist([values.expression, is_first.expression, counts.expression])
     return _picked(values, is_first, counts, "unique"), is_first
+
+
+def _refuse_in_loop(segments: NestedArray, what: str) -> None:
+    if segments.values.expression.free:
+        raise LoopBodyError(
+            f"{what} gives segments whose lengths depend on the state of a loop, and shapes are fixed inside "
+            "a loop's body: do it after the loop, or sort the segments"
+        )
 
 
 def _picked(values: Any, mask: Any, counts: DistArray, what: str) -> NestedArray:
@@ -127,6 +136,7 @@ def topk(segments: NestedArray, k: int, largest: bool = True) -> TopSegments:
         raise ShapeError(f"topk: k={count}; give at least 0")
     values, places = _descending(segments) if largest else (segments.sort(), segments.argsort())
     if segments.longest > count:
+        _refuse_in_loop(segments, "topk")
         counts: Any = np.minimum(segments.counts, count)
         mask: Any = values.positions < count
         evaluator().persist([one.expression for one in (values.values, places.values, mask, counts)])

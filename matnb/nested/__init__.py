@@ -3,9 +3,11 @@
 from matnb.errors import offered
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import from_lists, from_offsets, unflatten
+from matnb.nested.deep import DeepNestedArray
 from matnb.nested.selecting import TopSegments, UniqueSegments, topk, unique, unique_counts
 
 __all__ = [
+    "DeepNestedArray",
     "NestedArray",
     "TopSegments",
     "UniqueSegments",

@@ -15,7 +15,7 @@ from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.creation import arange, full, zeros
 from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.ufuncs import astype
-from matnb.nested.structure import Structure, as_vector, check_same
+from matnb.nested.structure import Structure, as_vector, check_same, is_nested
 from matnb.ops.segments import SCANS, SegmentOrder, SegmentReduce, SegmentScan, SegmentSpread
 
 if TYPE_CHECKING:
@@ -362,6 +362,8 @@ class NestedArray(NDArrayOperatorsMixin):
             raise UnsupportedError(
                 f"np.{ufunc.__name__}.{method} of a nested array: use methods such as N.sum() or N.cumsum()"
             )
+        if any(is_nested(one) and not isinstance(one, NestedArray) for one in inputs):
+            return NotImplemented  # one of more levels takes others with it
         flat = [self._beside(one, ufunc.__name__) for one in inputs]
         found = getattr(ufunc, method)(*flat, **options)
         return tuple(map(self._like, found)) if isinstance(found, tuple) else self._like(found)

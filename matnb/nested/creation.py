@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -15,20 +16,28 @@ from matnb.nested.array import NestedArray, Strategy
 from matnb.nested.structure import (
     Structure,
     as_vector,
+    is_nested,
     structure_from_counts,
     structure_from_offsets,
 )
 
+if TYPE_CHECKING:
+    from matnb.nested.deep import AnyNested, DeepNestedArray
+
 _STRATEGIES = ("auto", "segmented", "uniform")
 
 
-def unflatten(values: object, counts: object, *, strategy: str = "auto") -> NestedArray:
+@overload
+def unflatten(values: AnyNested, counts: object, *, strategy: str = ...) -> DeepNestedArray: ...  # type: ignore[overload-overlap]
+@overload
+def unflatten(values: object, counts: object, *, strategy: str = ...) -> NestedArray: ...
+def unflatten(values: object, counts: object, *, strategy: str = "auto") -> NestedArray | DeepNestedArray:
     """Return values divided into segments of given lengths.
 
     Parameters
     ----------
     values
-        n numbers or booleans, one after the other.
+        n numbers or booleans, one after the other; or a nested array of n segments.
     counts
         The length of each segment: whole numbers of at least 0 whose sum is n.
     strategy
@@ -39,7 +48,8 @@ def unflatten(values: object, counts: object, *, strategy: str = "auto") -> Nest
     Returns
     -------
     NestedArray
-        Its lengths are summarized now; values are lazy.
+        Its lengths are summarized now; values are lazy. Of a nested array a :class:`DeepNestedArray`, whose
+        segments are made of those.
 
     Raises
     ------
@@ -59,6 +69,8 @@ def unflatten(values: object, counts: object, *, strategy: str = "auto") -> Nest
     [[1.0], [], [2.0, 3.0]]
     """
     _check_strategy(strategy)
+    if is_nested(values):
+        return _grouped(values, structure_from_counts(counts, "unflatten: counts"), strategy)
     flat = as_vector(values, "unflatten: values")
     structure = structure_from_counts(counts, "unflatten: counts")
     return nested(flat, structure, strategy, "unflatten: counts")
@@ -107,13 +119,30 @@ def from_lists(lists: Sequence[Sequence[float]], *, strategy: str = "auto") -> N
     >>> mn.nested.from_lists([[1, 2], [], [3]]).count().compute()
     array([2, 0, 1])
     """
-    parts = [np.asarray(one) for one in lists]
-    for place, one in enumerate(parts):
-        if one.ndim != 1:
-            raise ShapeError(f"from_lists: element {place} has shape {one.shape}: give a list of numbers")
+    parts = [_part(one, place) for place, one in enumerate(lists)]
     filled = [one for one in parts if one.size]
     values = np.concatenate(filled) if filled else np.empty(0)
     return unflatten(values, [one.size for one in parts], strategy=strategy)
+
+
+def _part(one: Sequence[float], place: int) -> np.ndarray:
+    try:
+        part = np.asarray(one)
+    except ValueError:  # lists of unequal lengths
+        part = np.empty((0, 0))
+    if part.ndim == 1:
+        return part
+    what = f"has shape {part.shape}" if part.size else "has lists in it"
+    raise ShapeError(
+        f"from_lists: element {place} {what}: give a list of numbers, or make nested arrays of nested ones "
+        "with mn.nested.unflatten(N, counts)"
+    )
+
+
+def _grouped(segments: Any, structure: Structure, strategy: str) -> DeepNestedArray:
+    from matnb.nested.deep import grouped  # which makes nested arrays
+
+    return grouped(segments, structure, strategy, "unflatten: counts")
 
 
 def nested(

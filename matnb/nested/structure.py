@@ -98,7 +98,7 @@ def structure_from_counts(counts: object, what: str) -> Structure:
     if isinstance(counts, DistArray):
         _check(counts, what)
         return _summary(_after_zero(handle_of(np.cumsum(counts, dtype=np.int64))), what)
-    given = np.asarray(_here(counts))
+    given = np.asarray(_here(counts, what))
     _check(given, what)
     return _summary_here(np.concatenate(([0], np.cumsum(given, dtype=np.int64))), what)
 
@@ -116,12 +116,13 @@ def structure_from_offsets(offsets: object, what: str) -> Structure:
         if not offsets.shape[0]:
             raise ShapeError(f"{what}: no offset; give at least one, 0")
         return _summary(offsets.astype(np.int64), what)
-    given = np.asarray(_here(offsets))
+    given = np.asarray(_here(offsets, what))
     _check(given, what)
     return _summary_here(given.astype(np.int64), what)
 
 
-def _here(values: object) -> Any:
+def _here(values: object, what: str) -> Any:
+    _check_flat(values, what)
     if isinstance(values, list | tuple | range) or np.isscalar(values):
         return np.asarray(values) if len(values) else np.empty(0, np.int64)  # type: ignore[arg-type]  # a list
     return to_numpy(block_from(values))
@@ -231,6 +232,16 @@ def check_same(one: Structure, other: Structure, what: str) -> None:
     raise ShapeError(f"{what}: segment {place} has length {lengths[0]} in one and {lengths[1]} in the other")
 
 
+def is_nested(values: object) -> bool:
+    """Tell whether values are a nested array, of any depth."""
+    return hasattr(type(values), "__matnb_segments__")
+
+
+def _check_flat(values: object, what: str) -> None:
+    if is_nested(values):
+        raise ShapeError(f"{what}: a nested array where one level is wanted: N.flatten() leaves one out")
+
+
 def as_vector(values: object, what: str) -> DistArray:
     """Return values as a handle of one axis, of a dtype that segments may have.
 
@@ -239,6 +250,7 @@ def as_vector(values: object, what: str) -> DistArray:
     ShapeError, DTypeError
         For other than one axis, and for what is no number of at most 64 bits, or complex of 128.
     """
+    _check_flat(values, what)
     found = handle_of(values) if not isinstance(values, list | tuple) else handle_of(np.asarray(values))
     if found.ndim != 1:
         raise ShapeError(f"{what} have shape {found.shape}: give one axis")

@@ -1,0 +1,223 @@
+"""Nesting in nesting: segments whose elements are segments, by offsets of offsets, to any depth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from matnb.errors import OptionError, ShapeError, UnsupportedError
+from matnb.lazy.array import DistArray
+from matnb.lazy.evaluator import evaluator
+from matnb.nested.array import NestedArray
+from matnb.nested.creation import nested
+from matnb.nested.structure import Structure, check_same, structure_from_offsets
+
+AnyNested: TypeAlias = "NestedArray | DeepNestedArray"
+
+
+def _along(name: str, *, is_reduction: bool = False) -> Callable[..., Any]:
+    # A method of the innermost segments; what it leaves of each is divided by the other levels.
+    def method(self: DeepNestedArray, *arguments: Any, **options: Any) -> Any:
+        if is_reduction:
+            axis = arguments[0] if arguments else options.pop("axis", -1)
+            if axis not in (-1, self.depth):
+                raise OptionError(
+                    f"axis={axis!r}: a nested array is reduced along its innermost segments, axis=-1; "
+                    "N.segments() joins those of each segment around them"
+                )
+            arguments = ()
+        return self._around(getattr(self._inner, name)(*arguments, **options))
+
+    of_one_level = getattr(NestedArray, name)
+    method.__name__, method.__qualname__ = name, f"DeepNestedArray.{name}"
+    method.__doc__ = (
+        f"As :meth:`NestedArray.{name}`, for each innermost segment.\n\n        {of_one_level.__doc__}"
+    )
+    return method
+
+
+class DeepNestedArray(NDArrayOperatorsMixin):
+    """Segments of segments, such as the words of the sentences of each document.
+
+    Made by :func:`matnb.nested.unflatten` of a nested array. What works along an axis works along the
+    innermost segments: a reduction leaves a nested array of one level less, and all others keep every level.
+    :meth:`flatten` leaves out the outermost level, :meth:`segments` the innermost one.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> words = mn.nested.unflatten([3.0, 1.0, 2.0, 5.0], [2, 0, 1, 1])
+    >>> N = mn.nested.unflatten(words, [3, 1])
+    >>> N.tolist()
+    [[[3.0, 1.0], [], [2.0]], [[5.0]]]
+    >>> N.sum().tolist()
+    [[4.0, 0.0, 2.0], [5.0]]
+    >>> N.segments().tolist()
+    [[3.0, 1.0, 2.0], [5.0]]
+    """
+
+    __slots__ = ("_inner", "_outer")
+    __array_priority__ = 2000
+    __matnb_segments__ = True
+
+    def __init__(self, outer: NestedArray, inner: AnyNested) -> None:
+        # The outer level is a nested array with a value for each segment of the inner one, whatever value.
+        self._outer, self._inner = outer, inner
+
+    # What it is.
+
+    @property
+    def depth(self) -> int:
+        """How many levels of segments there are, at least 2."""
+        return 1 + (self._inner.depth if isinstance(self._inner, DeepNestedArray) else 1)
+
+    @property
+    def num_segments(self) -> int:
+        """How many outermost segments there are."""
+        return self._outer.num_segments
+
+    @property
+    def num_values(self) -> int:
+        """How many values all segments have together."""
+        return self._inner.num_values
+
+    @property
+    def counts(self) -> DistArray:
+        """How many segments each outermost segment has: int64 of shape (s,)."""
+        return self._outer.counts
+
+    @property
+    def offsets(self) -> DistArray:
+        """Where each outermost segment begins among the segments in it, and the end: int64, (s + 1,)."""
+        return self._outer.offsets
+
+    @property
+    def values(self) -> DistArray:
+        """The values of all segments one after the other, of shape (n,)."""
+        return self._inner.values
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the values."""
+        return self._inner.dtype
+
+    def __len__(self) -> int:
+        return self.num_segments
+
+    def __repr__(self) -> str:
+        return f"DeepNestedArray: {self.num_segments:,} segments of {self._inner!r}"
+
+    def tolist(self) -> list[Any]:
+        """Return lists of lists of Python numbers; what they take is bounded as for ``compute()``."""
+        inner = self._inner.tolist()
+        offsets: np.ndarray = np.asarray(self.offsets)
+        return [inner[begin:end] for begin, end in pairwise(offsets)]
+
+    # Levels.
+
+    def flatten(self) -> AnyNested:
+        """Return the segments of all outermost segments one after the other: without the outermost level."""
+        return self._inner
+
+    def segments(self) -> AnyNested:
+        """Return a level up: the innermost segments of each segment joined to one, which leaves out a level.
+
+        Where each of these begins is found on the workers; values stay.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> N = mn.nested.unflatten(mn.nested.from_lists([[1, 2], [], [3]]), [2, 1])
+        >>> N.segments().sum().compute()
+        array([3, 3])
+        """
+        if isinstance(self._inner, DeepNestedArray):
+            return DeepNestedArray(self._outer, self._inner.segments())
+        offsets: DistArray = self._inner.offsets[self.offsets]
+        structure = structure_from_offsets(offsets, "segments")
+        return nested(self.values, structure, "auto", "segments", self._inner._positions)
+
+    def with_values(self, values: object) -> DeepNestedArray:
+        """Return other values in the same segments; this works inside loops, too.
+
+        Raises
+        ------
+        ShapeError
+            For another number of values.
+        """
+        return DeepNestedArray(self._outer, self._inner.with_values(values))
+
+    def astype(self, dtype: Any) -> DeepNestedArray:
+        """Return the same segments with values of another dtype."""
+        return DeepNestedArray(self._outer, self._inner.astype(dtype))
+
+    def _around(self, found: Any) -> Any:
+        # Values or segments, one for each inner segment, in the outer ones.
+        if isinstance(found, DistArray):
+            return self._outer.with_values(found)
+        if isinstance(found, tuple):
+            return type(found)(*map(self._around, found))
+        return DeepNestedArray(self._outer, found)
+
+    # Along the innermost segments.
+
+    sum = _along("sum", is_reduction=True)
+    prod = _along("prod", is_reduction=True)
+    min = _along("min", is_reduction=True)
+    max = _along("max", is_reduction=True)
+    any = _along("any", is_reduction=True)
+    all = _along("all", is_reduction=True)
+    argmin = _along("argmin", is_reduction=True)
+    argmax = _along("argmax", is_reduction=True)
+    mean = _along("mean", is_reduction=True)
+    var = _along("var", is_reduction=True)
+    std = _along("std", is_reduction=True)
+    count = _along("count", is_reduction=True)
+    reduce = _along("reduce")
+    scan = _along("scan")
+    cumsum = _along("cumsum")
+    cumprod = _along("cumprod")
+    sort = _along("sort")
+    argsort = _along("argsort")
+    rank = _along("rank")
+    unique = _along("unique")
+    topk = _along("topk")
+    gather = _along("gather")
+
+    # Functions of elements.
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
+        if method != "__call__" or options.get("out") is not None:
+            raise UnsupportedError(
+                f"np.{ufunc.__name__}.{method} of a nested array: use methods such as N.sum() or N.cumsum()"
+            )
+        inner = [self._beside(one, ufunc.__name__) for one in inputs]
+        return self._around(getattr(ufunc, method)(*inner, **options))
+
+    def _beside(self, other: object, what: str) -> Any:
+        # What meets the inner segments: of a value for each outer segment, one for each inner segment. One of
+        # fewer levels has a value for each of the innermost segments, or of those around them.
+        if not isinstance(other, DeepNestedArray):
+            return self._outer._beside(other, what)
+        check_same(self._outer._structure, other._outer._structure, what)
+        return other._inner
+
+
+def grouped(inner: AnyNested, structure: Structure, strategy: str, what: str) -> DeepNestedArray:
+    """Return the segments of a nested array divided into segments themselves.
+
+    Raises
+    ------
+    ShapeError
+        Where these are for more or fewer segments.
+    """
+    if structure.num_values != inner.num_segments:
+        raise ShapeError(
+            f"{what} are for {structure.num_values:,} segments, but there are {inner.num_segments:,}"
+        )
+    evaluator().persist([inner.counts.expression])
+    return DeepNestedArray(nested(inner.counts, structure, strategy, what), inner)

@@ -4,6 +4,7 @@ from matnb.errors import offered
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import from_lists, from_offsets, unflatten
 from matnb.nested.deep import DeepNestedArray
+from matnb.nested.interchange import from_arrow, from_awkward
 from matnb.nested.selecting import TopSegments, UniqueSegments, topk, unique, unique_counts
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "NestedArray",
     "TopSegments",
     "UniqueSegments",
+    "from_arrow",
+    "from_awkward",
     "from_lists",
     "from_offsets",
     "topk",

@@ -123,6 +123,18 @@ class NestedArray(NDArrayOperatorsMixin):
         offsets: np.ndarray = np.asarray(self.offsets)
         return [values[begin:end].tolist() for begin, end in pairwise(offsets)]
 
+    def to_arrow(self) -> Any:
+        """Compute it and return a ``pyarrow.LargeListArray``; bounded as ``compute()``, not complex."""
+        from matnb.nested.interchange import to_arrow  # which makes nested arrays
+
+        return to_arrow(self)
+
+    def to_awkward(self) -> Any:
+        """Compute it and return an ``ak.Array`` of lists; bounded as ``compute()``."""
+        from matnb.nested.interchange import to_awkward
+
+        return to_awkward(self)
+
     def flatten(self) -> DistArray:
         """Return the values of all segments one after the other."""
         return self._values

@@ -117,6 +117,18 @@ class DeepNestedArray(NDArrayOperatorsMixin):
         offsets: np.ndarray = np.asarray(self.offsets)
         return [inner[begin:end] for begin, end in pairwise(offsets)]
 
+    def to_arrow(self) -> Any:
+        """Compute it and return a ``pyarrow.LargeListArray`` of lists, as :meth:`NestedArray.to_arrow`."""
+        from matnb.nested.interchange import to_arrow  # which makes nested arrays
+
+        return to_arrow(self)
+
+    def to_awkward(self) -> Any:
+        """Compute it and return an ``ak.Array`` of lists of lists."""
+        from matnb.nested.interchange import to_awkward
+
+        return to_awkward(self)
+
     # Levels.
 
     def flatten(self) -> AnyNested:

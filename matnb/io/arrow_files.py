@@ -87,7 +87,7 @@ class ArrowTable(TableSource):
         import pyarrow
 
         try:
-            batches = list(self._batches(piece))
+            batches = list(self.batches(piece))
         except FileFormatError as error:
             return TablePart(piece.number, error=error)
         whole = pyarrow.Table.from_batches(batches, None if batches else self._schema())
@@ -101,7 +101,7 @@ class ArrowTable(TableSource):
         """Yield the columns of some rows of a piece at a time."""
         import pyarrow
 
-        for batch in self._batches(piece):
+        for batch in self.batches(piece):
             yield self._part(piece, batch.num_rows, pyarrow.Table.from_batches([batch]).columns)
 
     def _part(self, piece: Piece, num_rows: int, columns: list[pyarrow.ChunkedArray]) -> TablePart:
@@ -125,17 +125,17 @@ class ArrowTable(TableSource):
             raise self.file.error(f"column {name!r} is not of dtype {dtype}: {error}") from None
 
     def _schema(self) -> pyarrow.Schema:
-        with _opened(self.file, self.is_parquet) as opened:
+        with opened_file(self.file, self.is_parquet) as opened:
             schema = opened.schema_arrow if self.is_parquet else opened.schema
         import pyarrow
 
         return pyarrow.schema([schema.field(place) for place in self.picked])
 
-    def _batches(self, piece: Piece) -> Iterator[pyarrow.RecordBatch]:
-        # Batches of the row groups, no more of them than there should be.
+    def batches(self, piece: Piece) -> Iterator[pyarrow.RecordBatch]:
+        """Yield the batches of a piece's row groups, no more of them than there should be."""
         groups = range(piece.start, min(piece.stop, len(self.heights)))
         claimed, last = sum(self.heights[group] for group in groups), 0
-        with _opened(self.file, self.is_parquet, self._texts()) as opened:
+        with opened_file(self.file, self.is_parquet, self._texts()) as opened:
             for batch in self._decoded(opened, groups):
                 last += batch.num_rows
                 if last > claimed:
@@ -165,9 +165,10 @@ class ArrowTable(TableSource):
 
 
 @contextmanager
-def _opened(
+def opened_file(
     file: File, is_parquet: bool, texts: Sequence[str] = ()
 ) -> Iterator[ParquetFile | RecordBatchFileReader]:
+    """Open a Parquet or Arrow IPC file; what is wrong with it is an error that names it."""
     import pyarrow
 
     with file.open() as stream:
@@ -214,7 +215,7 @@ def open_parquet(file: File, columns: Sequence[str] | None = None, dtype: DTypes
     FileContentWarning
         For decimal numbers, which are read as floats.
     """
-    with _opened(file, True) as opened:
+    with opened_file(file, True) as opened:
         schema, metadata = opened.schema_arrow, opened.metadata
         groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
         heights = tuple(group.num_rows for group in groups)
@@ -230,12 +231,25 @@ def open_arrow(file: File, columns: Sequence[str] | None = None, dtype: DTypes =
 
     Parameters and errors are those of :func:`open_parquet`.
     """
-    with _opened(file, False) as opened:
+    with opened_file(file, False) as opened:
         schema = opened.schema
         batches = [opened.get_batch(number) for number in range(opened.num_record_batches)]
         heights = tuple(batch.num_rows for batch in batches)
         sizes = tuple(batch.nbytes for batch in batches)
     return _table_of(file, schema, columns, dtype, (heights, sizes), False)
+
+
+def element_of(arrow: pyarrow.DataType) -> np.dtype | None:
+    """Return the dtype for the elements of lists of numbers or booleans; None for another type."""
+    from pyarrow import types
+
+    if not (types.is_list(arrow) or types.is_large_list(arrow)):
+        return None
+    element = arrow.value_type
+    if types.is_float16(element):
+        return np.dtype(np.float32)
+    is_number = types.is_boolean(element) or types.is_integer(element) or types.is_floating(element)
+    return np.dtype(element.to_pandas_dtype()) if is_number else None
 
 
 def _table_of(
@@ -255,9 +269,11 @@ def _table_of(
     if bad:
         good = [names[place] for place in picked if names[place] not in bad]
         others = f"; columns=[{', '.join(map(repr, good[:50]))}] reads the others" if good else ""
+        listed = [name for name in bad if element_of(schema.field(names.index(name)).type) is not None]
+        lists = f"; mn.nested.load(path, {listed[0]!r}) reads lists of numbers" if listed else ""
         raise file.error(
             f"column {bad[0]!r} is of type {schema.field(names.index(bad[0])).type}, which tables do not "
-            f"support{f' ({len(bad)} columns have such types)' if len(bad) > 1 else ''}{others}"
+            f"support{f' ({len(bad)} columns have such types)' if len(bad) > 1 else ''}{others}{lists}"
         )
     decimals = [names[place] for place in picked if types.is_decimal(schema.field(place).type)]
     if decimals:

@@ -5,6 +5,7 @@ from matnb.nested.array import NestedArray
 from matnb.nested.creation import from_lists, from_offsets, unflatten
 from matnb.nested.deep import DeepNestedArray
 from matnb.nested.interchange import from_arrow, from_awkward
+from matnb.nested.loading import load
 from matnb.nested.selecting import TopSegments, UniqueSegments, topk, unique, unique_counts
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "from_awkward",
     "from_lists",
     "from_offsets",
+    "load",
     "topk",
     "unflatten",
     "unique",

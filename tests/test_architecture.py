@@ -87,6 +87,7 @@ ONE_IMPORTER = {
     "matnb/blocks/kernels/profiles.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/sampled_products.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/small_chains.py": ANOTHER_ROOM,
+    "matnb/io/lists.py": ANOTHER_ROOM,
     "matnb/io/rmat.py": ANOTHER_ROOM,
     "matnb/lazy/foreign_names.py": LARGE,
     "matnb/lazy/operators.py": LARGE,
@@ -117,7 +118,7 @@ SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "remo
 # Thousands of lines a room may have; more needs a decision record.
 BUDGETS = {
     "backend": 11, "balance": 2.77, "blocks": 18.9, "cli": 1.04, "config": 0.32, "errors": 0.28,
-    "events": 0.35, "expr": 1.7, "graph": 3.1, "io": 6.7, "lazy": 15.6, "learn": 9.5, "linalg": 2.4,
+    "events": 0.35, "expr": 1.7, "graph": 3.1, "io": 7.0, "lazy": 15.6, "learn": 9.5, "linalg": 2.4,
     "location": 0.2, "magics": 1.7, "nested": 1.8, "ops": 9.4, "passes": 1.65, "pictures": 4.45, "plan": 4.9,
     "program": 2.4, "session": 8.3, "sources": 1.61, "tables": 1.74, "widgets": 1.73,
 }  # fmt: skip

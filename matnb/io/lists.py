@@ -111,7 +111,7 @@ class ListsTable(ArrowTable):
 
 
 @dataclass(frozen=True)
-class Lists(PlainSource):
+class ListColumn(PlainSource):
     """A column of lists: all their "values" one after the other, or the "counts" of these by list.
 
     Attributes
@@ -140,11 +140,11 @@ class Lists(PlainSource):
         tables = self.table.tables if isinstance(self.table, TableFiles) else (self.table,)
         return sum(sum(one.heights) for one in tables if isinstance(one, ListsTable))
 
-    def reading(self) -> Lists:
+    def reading(self) -> ListColumn:
         """Return the source that is read through once for both arrays."""
         return replace(self, field="values")
 
-    def lengths(self) -> Lists:
+    def lengths(self) -> ListColumn:
         """Return the source of the lengths of the lists."""
         return replace(self, field="counts")
 
@@ -208,7 +208,7 @@ class Lists(PlainSource):
         return dense_of([part for part in parts if part is not None], region, dtype)
 
 
-def open_lists(where: Where, column: str, kind: str | None = None) -> Lists:
+def open_lists(where: Where, column: str, kind: str | None = None) -> ListColumn:
     """Return the source of a column of lists of numbers, in one file or several.
 
     Parameters
@@ -234,8 +234,8 @@ def open_lists(where: Where, column: str, kind: str | None = None) -> Lists:
     tables = [_table(path, column, kind) for path in found_paths(where, kind, _KINDS)]
     element = np.result_type(*(one.column_kinds[0].stored for one in tables))
     if len(tables) == 1:
-        return Lists(tables[0], element)
-    return Lists(TableFiles(tables[0].file, (column,), (0,), tuple(tables)), element)
+        return ListColumn(tables[0], element)
+    return ListColumn(TableFiles(tables[0].file, (column,), (0,), tuple(tables)), element)
 
 
 def _table(path: str, column: str, kind: str | None) -> ListsTable:

@@ -17,6 +17,7 @@ from pyarrow import feather, parquet
 import matnb as mn
 from matnb.blocks.formats import to_numpy
 from matnb.errors import FileFormatError, MissingFileError, OptionError
+from matnb.io.arrow_files import ArrowTable
 from matnb.io.lists import open_lists
 from matnb.ops.creation import read_blocks
 
@@ -67,9 +68,26 @@ def test_any_pieces_and_blocks_give_the_same(tmp_path: Path) -> None:
             found, blocks = read_blocks(one, num_pieces)
             assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
             np.testing.assert_array_equal(to_numpy(blocks[0]), wanted)
-    held, beside = source.parsing_bytes(source.pieces(1)[0], 1)
-    assert held >= 8 * (51 + 9)
-    assert beside > held
+
+
+def test_what_reading_takes_follows_the_column_of_lists(tmp_path: Path) -> None:
+    columns = {"id": np.arange(9), "hits": pa.array([[1.0] * 50] * 9), "x": np.arange(9)}
+    for name in ("a.parquet", "a.feather"):
+        source = open_lists(write(tmp_path / name, columns, 3), "hits")
+        held, beside = source.parsing_bytes(source.pieces(1)[0], 1)
+        assert held == 8 * (9 + 450)
+        assert beside > held
+        assert (source.estimated_entries(), source.lengths().estimated_entries()) == (450, 9)
+
+
+def test_batches_of_other_writers_that_are_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lists = [[1], [2, 3], [], [4], [5, 6, 7]]
+    longer = pa.record_batch({"hits": pa.array([[8, 9], *lists, [9]])})
+    path = write(tmp_path / "a.feather", {"hits": pa.array(lists)}, 5)
+    monkeypatch.setattr(
+        ArrowTable, "batches", lambda self, piece: iter([longer.slice(1, 2), longer.slice(3, 3)])
+    )
+    assert mn.nested.load(path, "hits").tolist() == lists
 
 
 def test_files_of_a_folder_are_one_below_the_other(tmp_path: Path) -> None:

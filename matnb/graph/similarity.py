@@ -46,6 +46,17 @@ def common_neighbors(A: object, pairs: object = None, symmetric: bool = False) -
            [0., 0., 0., 2.],
            [2., 0., 0., 0.],
            [0., 2., 0., 0.]])
+
+    Of the ends of each edge, for which nothing else is computed:
+
+    >>> triangle = sp.csr_array([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
+    >>> mn.graph.common_neighbors(triangle, pairs=triangle).to_scipy().toarray()
+    array([[0., 1., 1., 0.],
+           [0., 0., 1., 0.],
+           [0., 0., 0., 0.],
+           [0., 0., 0., 0.]])
+
+    :func:`matnb.nested.topk` picks those of each vertex that have most.
     """
     edges = both_ways(graph_from(A, "common_neighbors"), symmetric)
     return _common(edges, pairs, "common_neighbors")

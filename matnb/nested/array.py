@@ -340,6 +340,43 @@ class NestedArray(NDArrayOperatorsMixin):
         offsets, knots = self.offsets.expression, self._structure.knots
         return wrap(SegmentOrder(self._values.expression, offsets, knots, wanted))
 
+    # Other segments.
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a segment, ``N[3]``, one of its elements, ``N[3, 2]``, or a nested array of some segments.
+
+        Parameters
+        ----------
+        key
+            An integer for a segment; a segment and a place in it, both may count back from the end; of an
+            array with ``positions`` a segment and a position. Or a slice of segments, one boolean a segment,
+            or integers, which may repeat; arrays may be NumPy's or DistArrays.
+
+        Returns
+        -------
+        DistArray or NestedArray
+            A segment has one axis and an element none. An element takes two offsets and one value from the
+            workers.
+
+        Raises
+        ------
+        IndexingError
+            For a segment or element that there is not, with both numbers; a mask of another length; and for
+            other than whole numbers and booleans.
+        LoopBodyError
+            For a key that depends on the state of a loop.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> N = mn.nested.from_lists([[1, 2], [], [3, 4, 5]])
+        >>> int(N[2, 1]), N[-1].tolist(), N[[2, 0, 2]].count().tolist()
+        (4, [3, 4, 5], [3, 2, 3])
+        """
+        from matnb.nested.indexing import indexed  # which makes nested arrays
+
+        return indexed(self, key)
+
     # Functions of elements.
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:

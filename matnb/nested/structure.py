@@ -10,10 +10,10 @@ import numpy as np
 
 from matnb.blocks.formats import block_from, to_numpy
 from matnb.errors import DTypeError, LoopBodyError, ShapeError
-from matnb.lazy.array import DistArray, handle_of
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
-from matnb.ops.segments import Cuts, Knots
+from matnb.ops.segments import Cuts, Knots, SegmentSpread
 
 _NUM_SHARES = 256  # of the values: where each begins, the segments there are known
 _BITS = 64
@@ -229,6 +229,13 @@ def check_same(one: Structure, other: Structure, what: str) -> None:
     place = int(np.argmax(differ))
     lengths = int(one.counts[place]), int(other.counts[place])
     raise ShapeError(f"{what}: segment {place} has length {lengths[0]} in one and {lengths[1]} in the other")
+
+
+def spread(structure: Structure, numbers: DistArray, cuts: Cuts) -> DistArray:
+    """Return a number of each segment for each of its values, cut at some places."""
+    if not structure.num_values:
+        return asarray(np.empty(0, numbers.dtype))
+    return wrap(SegmentSpread(numbers.expression, structure.offsets.expression, structure.knots, cuts))
 
 
 def as_vector(values: object, what: str) -> DistArray:

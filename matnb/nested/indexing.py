@@ -147,7 +147,7 @@ def _range(array: NestedArray, part: slice) -> NestedArray:
     ends = array.offsets[asarray(np.array([first, last]))]
     begin, end = asked(ends.expression, "where segments begin").tolist()
     structure = structure_from_offsets(array.offsets[first : last + 1] - begin, "N[start:stop]")
-    return made(array, structure, lambda flat: flat[begin:end])
+    return _taken(array, structure, lambda flat: flat[begin:end])
 
 
 def _chosen(array: NestedArray, part: object) -> NestedArray:
@@ -174,9 +174,9 @@ def _masked(array: NestedArray, mask: DistArray) -> NestedArray:
     counts = wrap(compressed(array.counts.expression, mask.expression))
     structure = structure_from_counts(counts, "N[mask]")
     if not structure.num_values:
-        return made(array, structure, lambda flat: flat[:0])
+        return _taken(array, structure, lambda flat: flat[:0])
     kept = array._spread(mask).expression
-    return made(array, structure, lambda flat: wrap(compressed(flat.expression, kept)))
+    return _taken(array, structure, lambda flat: wrap(compressed(flat.expression, kept)))
 
 
 def _listed(array: NestedArray, order: DistArray) -> NestedArray:
@@ -190,9 +190,9 @@ def _listed(array: NestedArray, order: DistArray) -> NestedArray:
     counts: DistArray = array.counts[order]
     structure = structure_from_counts(counts, "N[order]")
     if not structure.num_values:
-        return made(array, structure, lambda flat: flat[:0])
+        return _taken(array, structure, lambda flat: flat[:0])
     places = places_of(structure, array.offsets[:-1][order], array)
-    return made(array, structure, lambda flat: flat[places])
+    return _taken(array, structure, lambda flat: flat[places])
 
 
 def places_of(structure: Structure, starts: DistArray, source: NestedArray) -> DistArray:
@@ -203,19 +203,22 @@ def places_of(structure: Structure, starts: DistArray, source: NestedArray) -> D
     return places
 
 
-def made(source: NestedArray, structure: Structure, taken: Callable[[DistArray], DistArray]) -> NestedArray:
-    """Return segments of what a function takes from the values, and from the positions, of an array."""
-    values = taken(source.values)
+def placed(
+    source: NestedArray, structure: Structure, values: DistArray, positions: DistArray | None = None
+) -> NestedArray:
+    """Return values in the segments of a structure that was made from an array's; in loops, too."""
+    if values.expression.free and structure.num_values:  # nothing is planned yet
+        structure = replace(structure, cuts=_regular(structure, source))
+        return type(source)(values, structure, "uniform", positions)
+    return nested(values, structure, "auto", "the new lengths", positions)
+
+
+def _taken(source: NestedArray, structure: Structure, taken: Callable[[DistArray], DistArray]) -> NestedArray:
     positions = None if source._positions is None else taken(source._positions)
-    if values.expression.free:  # in a loop's body nothing is planned yet
-        return type(source)(
-            values, replace(structure, cuts=_regular(structure, source)), "uniform", positions
-        )
-    return nested(values, structure, "auto", "N[...]", positions)
+    return placed(source, structure, taken(source.values), positions)
 
 
 def _regular(structure: Structure, source: NestedArray) -> Cuts:
     # Cuts into blocks about as long as those of an array.
-    blocks = len(source._structure.cuts) - 1
-    share = -(-source.num_values // blocks)
-    return regular_cuts(structure.num_values, -(-structure.num_values // max(1, share)))
+    count, blocks = structure.num_values, len(source._structure.cuts) - 1
+    return regular_cuts(count, -(-count * blocks // source.num_values) if source.num_values else 1)

@@ -209,7 +209,9 @@ class NestedArray(StructureMethods, NDArrayOperatorsMixin):
     def positions(self) -> DistArray:
         """Where within its segment each value is: int64 of shape (n,), from 0 on.
 
-        Of the rows of a sparse matrix, its columns; there are gaps then.
+        Of the rows of a sparse matrix, its columns; there are gaps then. In arithmetic two arrays with
+        different positions meet where either has a value, and the other counts as 0; products and "and" keep
+        only what both have.
         """
         if self._positions is not None:
             return self._positions
@@ -481,9 +483,15 @@ class NestedArray(StructureMethods, NDArrayOperatorsMixin):
             raise UnsupportedError(
                 f"np.{ufunc.__name__}.{method} of a nested array: use methods such as N.sum() or N.cumsum()"
             )
-        flat = [self._beside(one, ufunc.__name__) for one in inputs]
+        arrays = [one for one in inputs if isinstance(one, NestedArray)]
+        if len(arrays) > 1 and any(one._positions is not None for one in arrays):
+            from matnb.nested.restructuring import united  # which makes nested arrays
+
+            inputs = tuple(united(inputs, ufunc.__name__))
+        home = next(one for one in inputs if isinstance(one, NestedArray))
+        flat = [home._beside(one, ufunc.__name__) for one in inputs]
         found = getattr(ufunc, method)(*flat, **options)
-        return tuple(map(self._like, found)) if isinstance(found, tuple) else self._like(found)
+        return tuple(map(home._like, found)) if isinstance(found, tuple) else home._like(found)
 
     def _beside(self, other: object, what: str) -> Any:
         # What meets the values one by one.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -204,6 +205,72 @@ def _sparse_transpose(array: NestedArray, positions: DistArray, num_segments: in
     order: Any = np.argsort(positions, kind="stable")
     segments = array._spread(arange(array.num_segments))
     return placed(array, structure, array.values[order], segments[order])
+
+
+# Arrays with positions side by side.
+
+_WHERE_BOTH = ("multiply", "logical_and", "bitwise_and")
+
+
+def united(inputs: Sequence[object], what: str) -> list[Any]:
+    """Return operands with the nested arrays among them at the same positions, of which some had others.
+
+    That is where any has a value, and the others count as 0 there; of products, where all have one. Which
+    positions these are is asked for, but not of arrays whose positions are the same expression.
+
+    Raises
+    ------
+    ShapeError
+        For different numbers of segments.
+    UnsupportedError
+        For so many segments and positions that pairs of them have no number of 64 bits.
+    """
+    arrays = [one for one in inputs if isinstance(one, NestedArray)]
+    first = arrays[0]
+    if all(_is_alike(first, one, what) for one in arrays[1:]):
+        same = [first._like(one.values) for one in arrays]
+    else:
+        same = _at_all_positions(arrays, what)
+    found = iter(same)
+    return [next(found) if isinstance(one, NestedArray) else one for one in inputs]
+
+
+def _is_alike(one: NestedArray, other: NestedArray, what: str) -> bool:
+    if one.num_segments != other.num_segments:
+        check_same(one._structure, other._structure, what)
+    is_known = one.offsets.expression is other.offsets.expression
+    if is_known and one.positions.expression is other.positions.expression:
+        return True
+    if one.num_values != other.num_values or one.longest != other.longest:
+        return False
+    if not one.num_values:
+        return True
+    differs: Any = np.concatenate([one.offsets != other.offsets, one.positions != other.positions])
+    return not bool(asked(differs.any().expression, "whether positions are the same"))
+
+
+def _at_all_positions(arrays: Sequence[NestedArray], what: str) -> list[NestedArray]:
+    # A number for each segment and position; in ascending order they are one segment after the other.
+    first, count = arrays[0], arrays[0].num_segments
+    width = 1 + max(int(one.positions.max()) for one in arrays if one.num_values)
+    if count * width >= 1 << 63:
+        raise UnsupportedError(
+            f"{what}: arrays of {count:,} segments whose positions differ and go up to {width - 1:,}: bring "
+            "them to smaller positions, as by np.unique(positions, return_inverse=True)"
+        )
+    pairs: list[Any] = [one._spread(arange(count)) * width + one.positions for one in arrays]
+    numbers: Any
+    number_of_each: Any
+    numbers, number_of_each = np.unique(np.concatenate(pairs), return_counts=True)
+    moved = [
+        _moved(one.values, np.searchsorted(numbers, own), numbers.size)
+        for one, own in zip(arrays, pairs, strict=True)
+    ]
+    if what in _WHERE_BOTH:
+        kept: Any = np.flatnonzero(number_of_each == len(arrays))
+        numbers, moved = numbers[kept], [one[kept] for one in moved]
+    structure = structure_from_counts(_number(numbers // width, count), what)
+    return [placed(first, structure, one, numbers % width) for one in moved]
 
 
 # Merging.

@@ -351,6 +351,18 @@ class GroupBy:
             )
         return wrap(self._way.spread(node))
 
+    def nested(self, values: object) -> Any:
+        """Return the values of each group, in row order, as a segment of a :class:`matnb.nested.NestedArray`.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.groupby(mn.asarray([3, 1, 3])).nested(mn.asarray([1.0, 2.0, 5.0])).tolist()
+        [[2.0], [1.0, 5.0]]
+        """
+        labels, counts = self._way.numbered()[0], self._way.counted()
+        return recorded(GroupBy.nested)(*map(wrap, (self._checked(values), labels, counts)))
+
     def _running(self, node: Expr, monoid: str) -> Expr:
         labels, length = self._way.numbered()
         given = {"b": np.uint8, "e": np.float32}.get(

@@ -12,7 +12,7 @@ from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.expr.nodes import Regrid
 from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.evaluator import evaluator
-from matnb.lazy.functions.grouping import GroupBy, groupby
+from matnb.lazy.functions.grouping import GroupBy, Way, groupby
 from matnb.lazy.indexing.compress import parts_of, picked_parts
 from matnb.lazy.reductions import reduce
 from matnb.lazy.registry import implements
@@ -219,11 +219,11 @@ def from_keys(keys: object, values: object) -> KeyedSegments:
 
 
 @implements(GroupBy.nested)
-def _of_groups(values: DistArray, labels: DistArray, counts: DistArray) -> NestedArray:
+def _of_groups(values: DistArray, groups: Way) -> NestedArray:
     if values.ndim != 1:
         raise ShapeError(f"nested: values of groups have shape {values.shape}: give one axis")
-    structure = structure_from_counts(counts, "nested: the number of values of each group")
-    order: Any = np.argsort(labels, kind="stable")
+    structure = structure_from_counts(wrap(groups.counted()), "nested: the number of values of each group")
+    order: Any = np.argsort(wrap(groups.numbered()[0]), kind="stable")
     taken = values[order]
     if values.expression.free and structure.num_values:  # in a loop's body nothing is planned yet
         cuts = evaluator().planned_layout(order.expression).grid.cuts[0]

@@ -116,6 +116,16 @@ def test_equal_positions_are_not_united() -> None:
     check_rows(N + M, A + A)
 
 
+def test_as_many_values_at_other_positions() -> None:
+    A, B = sp.csr_array([[0.0, 0, 1], [2, 0, 0]]), sp.csr_array([[0.0, 3, 0], [4, 0, 0]])
+    N, M = map(mn.nested.from_rows, (A, B))
+    check_rows(N + M, A + B)
+    check_rows(M + N, A + B)
+    check_rows(M * N, A.multiply(B))
+    C, D = sp.csr_array([[1.0, 0], [0, 2], [0, 0]]), sp.csr_array([[1.0, 0], [0, 0], [0, 2]])
+    check_rows(mn.nested.from_rows(C) + mn.nested.from_rows(D), C + D)
+
+
 def test_one_without_positions() -> None:
     A = sp.csr_array(np.array([[0, 1.0, 2], [0, 0, 0], [3, 0, 4]]))
     N, M = mn.nested.from_rows(A), mn.nested.from_lists([[10.0], [20.0, 30.0], []])

@@ -360,8 +360,7 @@ class GroupBy:
         >>> mn.groupby(mn.asarray([3, 1, 3])).nested(mn.asarray([1.0, 2.0, 5.0])).tolist()
         [[2.0], [1.0, 5.0]]
         """
-        labels, counts = self._way.numbered()[0], self._way.counted()
-        return recorded(GroupBy.nested)(*map(wrap, (self._checked(values), labels, counts)))
+        return recorded(GroupBy.nested)(wrap(self._checked(values)), self._way)
 
     def _running(self, node: Expr, monoid: str) -> Expr:
         labels, length = self._way.numbered()
@@ -410,8 +409,7 @@ class GroupBy:
             raise DTypeError(f"groupby: values of dtype {node.dtype} have no order: give real numbers")
         if node.ndim == 1:
             return function(node)
-        everything = slice(0, node.shape[0], 1)
-        columns = [Index(node, (everything, place)) for place in range(node.shape[1])]
+        columns = [Index(node, (slice(0, node.shape[0], 1), place)) for place in range(node.shape[1])]
         return recorded(np.stack)([function(one) for one in columns], axis=1)  # type: ignore[return-value]  # handles
 
     def _checked(self, values: object) -> Expr:

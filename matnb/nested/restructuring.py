@@ -282,8 +282,8 @@ def merge(*arrays: object, strategy: str = "auto") -> NestedArray:
     Parameters
     ----------
     arrays
-        Numbers or booleans in one axis each; their common dtype is NumPy's. To join nested arrays segment by
-        segment, or one behind the other, is not what this does: N.combine, or ``merge`` of their values.
+        Numbers or booleans in one axis each; their common dtype is NumPy's. Nested arrays are refused:
+        ``N.flatten()`` is one as a single segment.
     strategy
         As of :func:`matnb.nested.unflatten`.
 

@@ -296,6 +296,8 @@ def merge(*arrays: object, strategy: str = "auto") -> NestedArray:
     ------
     ShapeError, DTypeError
         For other than one axis, and for what is no number of at most 64 bits, with its place.
+    UnsupportedError
+        For a nested array, with its place.
 
     Examples
     --------

@@ -50,3 +50,11 @@ def awkward_of(lists: Sequence[np.ndarray]) -> ak.Array:
 def listed(lists: Sequence[np.ndarray]) -> list[list[float]]:
     """The segments as Python has them."""
     return [one.tolist() for one in lists]
+
+
+def many_segments(seed: int, is_power_law: bool) -> Lists:
+    """More segments than their array knows the places of, some long ones among them."""
+    rng = np.random.default_rng(seed)
+    counts = rng.pareto(1.2, 3000).astype(int) if is_power_law else rng.integers(0, 9, 3000)
+    counts[1700] = 4000
+    return np.split(rng.random(counts.sum()), np.cumsum(counts)[:-1])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from drawn_segments import Lists, awkward_of, listed, nested_of, segments
+from drawn_segments import Lists, awkward_of, listed, many_segments, nested_of, segments
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,6 +79,22 @@ def test_integers_pick_segments(lists: Lists, blocks: int, is_handle: bool, data
     assert found.tolist() == listed([lists[one] for one in order]) == awkward_of(lists)[given_order].tolist()
     sums = [np.sum(lists[one]) for one in order]
     np.testing.assert_array_equal(np.asarray(found.sum()), sums)
+
+
+@pytest.mark.parametrize("is_power_law", [False, True])
+@pytest.mark.parametrize("strategy", ["segmented", "uniform"])
+def test_many_segments(is_power_law: bool, strategy: str) -> None:
+    lists = many_segments(1, is_power_law)
+    N, arrays = nested_of(lists, 3, strategy), awkward_of(lists)
+    rng = np.random.default_rng(2)
+    order, mask = rng.integers(-3000, 3000, 4000), rng.random(3000) < 0.5
+    order[[5, 3000]] = 1700
+    for key in (slice(100, 2500), slice(None, None, -7), order, mask):
+        found = N[key]
+        assert found.tolist() == arrays[key].tolist()
+        np.testing.assert_array_equal(found.max().compute(), N.max().compute()[key])
+    for number in (0, 1699, 1700, 1701, 2999):
+        np.testing.assert_array_equal(N[number].compute(), lists[number])
 
 
 def test_lists_and_chains() -> None:

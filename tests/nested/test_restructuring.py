@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from drawn_segments import Lists, awkward_of, listed, nested_of, segments
+from drawn_segments import Lists, awkward_of, listed, many_segments, nested_of, segments
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -195,6 +195,16 @@ def test_transpose(lists: Lists, blocks: int, more: int) -> None:
 def test_of_a_matrix_it_is_numpys(rows: int, columns: int, blocks: int) -> None:
     A = np.arange(float(rows * columns)).reshape(rows, columns)
     assert nested_of(list(A), blocks).T.tolist() == (A.T.tolist() if rows else [])
+
+
+@pytest.mark.parametrize("is_power_law", [False, True])
+def test_many_segments_transposed_and_moved(is_power_law: bool) -> None:
+    lists = many_segments(3, is_power_law)
+    N = nested_of(lists, 3)
+    assert N.T.tolist() == transposed(lists)
+    back = N.counts[N._spread(mn.arange(3000))] - 1 - N.positions
+    found = N.shuffle((N._spread(mn.arange(3000)), back), counts=N.counts)
+    assert found.tolist() == listed([one[::-1] for one in lists])
 
 
 def rows_of(A: sp.csr_array) -> Any:

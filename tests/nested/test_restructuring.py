@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from drawn_segments import Lists, awkward_of, listed, many_segments, nested_of, segments
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from segment_lists import Lists, awkward_of, listed, many_segments, nested_of, segments
 
 import matnb as mn
 from matnb.errors import (

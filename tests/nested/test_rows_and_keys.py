@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from drawn_segments import Lists, listed, segments
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from segment_lists import Lists, listed, segments
 
 import matnb as mn
 from matnb.blocks.formats import block_from

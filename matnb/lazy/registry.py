@@ -1,4 +1,4 @@
-"""Which NumPy functions are recorded: one dict and one decorator."""
+"""Which NumPy functions are recorded, and what other rooms make of methods: one dict and one decorator."""
 
 from __future__ import annotations
 

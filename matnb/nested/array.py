@@ -26,7 +26,141 @@ _BY_MONOID = {"plus": "sum", "times": "prod", "min": "min", "max": "max", "lor":
 _UFUNC_OF = {monoid.name: ufunc for ufunc, monoid in SCANS.items()}
 
 
-class NestedArray(NDArrayOperatorsMixin):
+class StructureMethods:
+    """Methods of nested arrays that give other segments, or the same values in another structure."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a segment, ``N[3]``, one of its elements, ``N[3, 2]``, or a nested array of some segments.
+
+        Parameters
+        ----------
+        key
+            An integer for a segment; a segment and a place in it, both may count back from the end; of an
+            array with ``positions`` a segment and a position. Or a slice of segments, one boolean a segment,
+            or integers, which may repeat; arrays may be NumPy's or DistArrays.
+
+        Returns
+        -------
+        DistArray or NestedArray
+            A segment has one axis and an element none. An element takes two offsets and one value from the
+            workers.
+
+        Raises
+        ------
+        IndexingError
+            For a segment or element that there is not, with both numbers; a mask of another length; and for
+            other than whole numbers and booleans.
+        LoopBodyError
+            For a key that depends on the state of a loop.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> N = mn.nested.from_lists([[1, 2], [], [3, 4, 5]])
+        >>> int(N[2, 1]), N[-1].tolist(), N[[2, 0, 2]].count().tolist()
+        (4, [3, 4, 5], [3, 2, 3])
+        """
+        from matnb.nested.indexing import indexed  # which makes nested arrays
+
+        return indexed(self, key)  # type: ignore[arg-type]  # which has these methods
+
+    def combine(self, target: object, monoid: str = "plus", *, counts: object = None) -> NestedArray:
+        """Return values brought to new places, where those that meet are combined by a monoid.
+
+        Parameters
+        ----------
+        target
+            For each value the segment and the place in it that it goes to: a pair of arrays of integers, flat
+            or nested as this one.
+        monoid
+            "plus", "times", "min", "max", "lor" or "land". A place without a value gets its identity.
+        counts
+            The lengths of the new segments; by default they are counted, the largest place and one.
+
+        Returns
+        -------
+        NestedArray
+            Of the dtype of NumPy's reduction. Values are added in order within each block, then block by
+            block, so the last bits of a float sum can depend on how the array is cut.
+
+        Raises
+        ------
+        IndexingError
+            For a place that a segment does not have, with the value that would go there; in a loop's body,
+            where the target depends on its state, once it is computed.
+        LoopBodyError
+            Without ``counts``, for a target that depends on the state of a loop.
+        ShapeError, DTypeError, OptionError
+            For a target of other lengths or dtypes, and for another monoid.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> N = mn.nested.from_lists([[1, 2], [], [3, 4, 5]])
+        >>> N.combine(([0, 0, 2, 0, 2], [1, 0, 0, 1, 0])).tolist()
+        [[2, 5], [], [8]]
+        """
+        from matnb.nested.restructuring import combine  # which makes nested arrays
+
+        return combine(self, target, monoid, counts)  # type: ignore[arg-type]  # which has these methods
+
+    def shuffle(self, target: object, *, counts: object = None) -> NestedArray:
+        """Return values brought to new places, one to each: a 1-to-1 :meth:`combine`, of the same dtype.
+
+        Raises
+        ------
+        ShapeError
+            Where two values would go to one place, or none to one, which it names.
+        IndexingError, LoopBodyError, DTypeError, OptionError
+            As :meth:`combine`.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[1, 2], [3]]).shuffle(([1, 0, 1], [1, 0, 0])).tolist()
+        [[2], [3, 1]]
+        """
+        from matnb.nested.restructuring import shuffle  # which makes nested arrays
+
+        return shuffle(self, target, counts)  # type: ignore[arg-type]  # which has these methods
+
+    @property
+    def T(self) -> NestedArray:
+        """Places as segments, and segments as places: :meth:`transpose`."""
+        return self.transpose()
+
+    def transpose(self, num_segments: int | None = None) -> NestedArray:
+        """Return a nested array whose segment k has what is at place k of each segment that is long enough.
+
+        They come in the order of segments. Of segments of one length it is NumPy's transpose. The lengths
+        follow from the lengths here. Of an array with ``positions``, segment k has what is at position k,
+        with the numbers of segments as its positions; that is counted.
+
+        Parameters
+        ----------
+        num_segments
+            How many segments to give; by default as many as the longest segment has places, or the largest
+            position and one. Of the rows of a sparse matrix A, ``A.shape[1]`` gives all columns.
+
+        Raises
+        ------
+        ShapeError
+            For fewer segments than that.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[1, 2], [], [3, 4, 5]]).T.tolist()
+        [[1, 3], [2, 4], [5]]
+        """
+        from matnb.nested.restructuring import transpose  # which makes nested arrays
+
+        return transpose(self, num_segments)  # type: ignore[arg-type]  # which has these methods
+
+
+class NestedArray(StructureMethods, NDArrayOperatorsMixin):
     """Values divided into segments of unequal length, such as the neighbors of each vertex.
 
     Made by :func:`matnb.nested.unflatten` and its like. Operations along the last axis give a value for each
@@ -78,7 +212,9 @@ class NestedArray(NDArrayOperatorsMixin):
     def positions(self) -> DistArray:
         """Where within its segment each value is: int64 of shape (n,), from 0 on.
 
-        Of the rows of a sparse matrix, its columns; there are gaps then.
+        Of the rows of a sparse matrix, its columns; there are gaps then. In arithmetic two arrays with
+        different positions meet where either has a value, and the other counts as 0; products and "and" keep
+        only what both have.
         """
         if self._positions is not None:
             return self._positions
@@ -376,9 +512,15 @@ class NestedArray(NDArrayOperatorsMixin):
             )
         if any(is_nested(one) and not isinstance(one, NestedArray) for one in inputs):
             return NotImplemented  # one of more levels takes others with it
-        flat = [self._beside(one, ufunc.__name__) for one in inputs]
+        arrays = [one for one in inputs if isinstance(one, NestedArray)]
+        if len(arrays) > 1 and any(one._positions is not None for one in arrays):
+            from matnb.nested.restructuring import united  # which makes nested arrays
+
+            inputs = tuple(united(inputs, ufunc.__name__))
+        home = next(one for one in inputs if isinstance(one, NestedArray))
+        flat = [home._beside(one, ufunc.__name__) for one in inputs]
         found = getattr(ufunc, method)(*flat, **options)
-        return tuple(map(self._like, found)) if isinstance(found, tuple) else self._like(found)
+        return tuple(map(home._like, found)) if isinstance(found, tuple) else home._like(found)
 
     def _beside(self, other: object, what: str) -> Any:
         # What meets the values one by one.

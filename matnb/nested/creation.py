@@ -1,17 +1,21 @@
-"""Nested arrays from values and lengths, from lists, and from the rows of a sparse matrix."""
+"""Nested arrays from values and lengths, lists, rows of a sparse matrix, and keys."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from matnb.errors import OptionError, ShapeError, suggestion
+from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.expr.nodes import Regrid
-from matnb.lazy.array import DistArray, wrap
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.evaluator import evaluator
+from matnb.lazy.functions.grouping import GroupBy, Way, groupby
+from matnb.lazy.indexing.compress import parts_of, picked_parts
+from matnb.lazy.reductions import reduce
+from matnb.lazy.registry import implements
 from matnb.nested.array import NestedArray, Strategy
 from matnb.nested.structure import (
     Structure,
@@ -20,6 +24,8 @@ from matnb.nested.structure import (
     structure_from_counts,
     structure_from_offsets,
 )
+from matnb.ops.pattern import Pattern
+from matnb.ops.selecting import StoredEntries
 
 if TYPE_CHECKING:
     from matnb.nested.deep import AnyNested, DeepNestedArray
@@ -143,6 +149,114 @@ def _grouped(segments: Any, structure: Structure, strategy: str) -> DeepNestedAr
     from matnb.nested.deep import grouped  # which makes nested arrays
 
     return grouped(segments, structure, strategy, "unflatten: counts")
+
+
+def from_rows(A: object, *, strategy: str = "auto") -> NestedArray:
+    """Return the stored entries of a sparse matrix as a nested array: a segment a row.
+
+    Parameters
+    ----------
+    A
+        Sparse, of shape (m, n): a DistArray or SciPy's. Stored zeros are entries like any other.
+    strategy
+        As of :func:`unflatten`.
+
+    Returns
+    -------
+    NestedArray
+        m segments, whose ``positions`` are the columns of their values, int64, ascending. Values stay in the
+        memory of the matrix where it is cut between rows.
+
+    Raises
+    ------
+    DTypeError
+        For a dense array.
+    LoopBodyError
+        For a matrix that depends on the state of a loop.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp, matnb as mn
+    >>> N = mn.nested.from_rows(sp.csr_array([[0.0, 2.0], [0.0, 0.0], [3.0, 4.0]]))
+    >>> N.tolist(), N.positions.tolist()
+    ([[2.0], [], [3.0, 4.0]], [1, 0, 1])
+    """
+    _check_strategy(strategy)
+    rows = handle_of(A)
+    if not rows.sparse:
+        raise DTypeError(
+            f"from_rows: a dense array of shape {rows.shape}: give a sparse matrix, or its elements and the "
+            "length of each row to mn.nested.unflatten"
+        )
+    node = rows.expression
+    counts = wrap(reduce(node, "stored", 1))
+    structure = structure_from_counts(counts, "from_rows: the number of entries of each row")
+    before = parts_of(node, node)
+    after = picked_parts(Pattern(node, np.dtype(np.bool_)), before)
+    structure = replace(structure, knots=structure.knots.with_places(before, after))
+    values = wrap(StoredEntries(node, "values", before, after))
+    positions = wrap(StoredEntries(node, "columns", before, after))
+    cuts = tuple(sorted(set(after)))
+    is_even = np.diff(cuts).max(initial=0) * (len(cuts) - 1) <= 2 * structure.num_values
+    if structure.num_values and strategy == "auto" and is_even:
+        return NestedArray(values, replace(structure, cuts=cuts), "segmented", positions)
+    return nested(values, structure, strategy, "from_rows: entries", positions)
+
+
+class KeyedSegments(NamedTuple):
+    """Distinct keys, ascending, and for each the values that have it: ``segments[k]`` of ``keys[k]``."""
+
+    keys: DistArray | tuple[DistArray, ...]
+    segments: NestedArray
+
+
+def from_keys(keys: object, values: object) -> KeyedSegments:
+    """Return values divided by their keys into segments, in the order of values: a stable sort by key.
+
+    Parameters
+    ----------
+    keys
+        n real numbers or booleans, in any order; or a tuple of such arrays. All NaN are one key, the last.
+    values
+        n numbers or booleans.
+
+    Returns
+    -------
+    KeyedSegments
+        The distinct ``keys`` (of several keys a tuple of arrays) and the ``segments``, one for each. For
+        ``matnb.groupby(keys)`` that is there already, ``groups.nested(values)`` gives the segments.
+
+    Raises
+    ------
+    ShapeError, DTypeError
+        As :func:`matnb.groupby`, and unless there is one value a key.
+    LoopBodyError
+        For keys that depend on the state of a loop.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> keys, segments = mn.nested.from_keys([7, 5, 7], [1.0, 2.0, 3.0])
+    >>> keys.tolist(), segments.tolist()
+    ([5, 7], [[2.0], [1.0, 3.0]])
+    """
+    several = keys if isinstance(keys, tuple) else (keys,)
+    flat = tuple(as_vector(one, "from_keys: keys") for one in several)
+    groups = groupby(flat if isinstance(keys, tuple) else flat[0])
+    return KeyedSegments(groups.keys, groups.nested(as_vector(values, "from_keys: values")))
+
+
+@implements(GroupBy.nested)
+def _of_groups(values: DistArray, groups: Way) -> NestedArray:
+    if values.ndim != 1:
+        raise ShapeError(f"nested: values of groups have shape {values.shape}: give one axis")
+    structure = structure_from_counts(wrap(groups.counted()), "nested: the number of values of each group")
+    order: Any = np.argsort(wrap(groups.numbered()[0]), kind="stable")
+    taken = values[order]
+    if values.expression.free and structure.num_values:  # in a loop's body nothing is planned yet
+        cuts = evaluator().planned_layout(order.expression).grid.cuts[0]
+        return NestedArray(taken, replace(structure, cuts=cuts), "uniform")
+    return nested(taken, structure, "auto", "nested: groups")
 
 
 def nested(

@@ -10,10 +10,10 @@ import numpy as np
 
 from matnb.blocks.formats import block_from, to_numpy
 from matnb.errors import DTypeError, LoopBodyError, ShapeError
-from matnb.lazy.array import DistArray, handle_of
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
-from matnb.ops.segments import Cuts, Knots
+from matnb.ops.segments import Cuts, Knots, SegmentSpread
 
 _NUM_SHARES = 256  # of the values: where each begins, the segments there are known
 _BITS = 64
@@ -240,6 +240,13 @@ def is_nested(values: object) -> bool:
 def _check_flat(values: object, what: str) -> None:
     if is_nested(values):
         raise ShapeError(f"{what}: a nested array where one level is wanted: N.flatten() leaves one out")
+
+
+def spread(structure: Structure, numbers: DistArray, cuts: Cuts) -> DistArray:
+    """Return a number of each segment for each of its values, cut at some places."""
+    if not structure.num_values:
+        return asarray(np.empty(0, numbers.dtype))
+    return wrap(SegmentSpread(numbers.expression, structure.offsets.expression, structure.knots, cuts))
 
 
 def as_vector(values: object, what: str) -> DistArray:

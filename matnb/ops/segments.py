@@ -73,6 +73,14 @@ class Knots:
         last = min(len(self.values) - 1, bisect_right(self.values, stop - 1))
         return self.segments[first], self.segments[last]
 
+    def with_places(self, segments: Cuts, values: Cuts) -> Knots:
+        """Return these and others, which ascend too."""
+        known = {
+            **dict(zip(self.segments, self.values, strict=True)),
+            **dict(zip(segments, values, strict=True)),
+        }
+        return Knots(tuple(sorted(known)), tuple(known[one] for one in sorted(known)))
+
     def cuts_near(self, cuts: Cuts) -> Cuts:
         """Return by number the knots next to cuts of the values, of long segments cut there both ends."""
         chosen = {0, len(self.values) - 1}

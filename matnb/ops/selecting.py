@@ -19,6 +19,7 @@ from matnb.blocks.kernels.selecting import (
     prune,
     select,
     select_by,
+    stored_entries,
     true_places,
 )
 from matnb.blocks.layout import Layout
@@ -124,6 +125,25 @@ class TruePlaces(Expr):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class StoredEntries(Expr):
+    """What a sparse array stores, row by row: the "values" of its entries, or their "columns".
+
+    ``before`` cuts its rows, and ``after`` says where the entries of each part end.
+    """
+
+    plain: ClassVar[bool] = True
+    operand: Expr
+    wanted: str
+    before: Cuts
+    after: Cuts
+
+    def __post_init__(self) -> None:
+        assert self.operand.sparse, "what is stored of it is asked for"
+        dtype = self.operand.dtype if self.wanted == "values" else np.dtype(np.int64)
+        self._settle((self.after[-1],), dtype, False, self.operand)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Prune(Expr):
     """A sparse array without the entries that are not larger than a threshold; NaN stay.
 
@@ -212,6 +232,15 @@ def _(node: Expand, operands: Sequence[Value]) -> Value:
 def _(node: TruePlaces, operands: Sequence[Value]) -> Value:
     """Return the places on one axis."""
     return np.asarray(np.nonzero(dense(operands[0]))[node.axis], np.int64)
+
+
+@means(StoredEntries)
+def _(node: StoredEntries, operands: Sequence[Value]) -> Value:
+    """Return the values or columns of stored entries."""
+    own = sp.csr_array(operands[0])
+    if node.wanted == "values":
+        return np.asarray(own.data)
+    return positions(own)[1].astype(np.int64)
 
 
 @means(Prune)
@@ -355,6 +384,20 @@ def _(node: TruePlaces, writer: PlanWriter, workers: Workers) -> None:
         block.take(_PLACE_BYTES * node.mask.ndim * (stop - start))
         if node.mask.sparse:  # rows, ones of a pattern, and which are kept, before they are picked
             block.take(_SPARSE_PLACES * _PLACE_BYTES * writer.entries_of(node.mask, region))
+
+
+@lowers(StoredEntries)
+def _(node: StoredEntries, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that list the entries of each part: values stay where they are, in the same memory."""
+    parts = _parts(node.before, node.after)
+    regions = [rows_region(node.operand.shape, rows) for rows, _ in parts or [((0, 0), (0, 0))]]
+    owners = tuple(writer.home_of(node.operand, region) for region in regions)
+    for block in writer.each_block(node, Layout(Grid((_ends(parts),)), owners), "places", "of entries"):
+        if not parts:
+            block.do(Join((), (0,), node.dtype, False))
+            continue
+        entries = writer.read(block, node.operand, regions[block.number], block.owner)
+        block.do(Run(stored_entries, (node.wanted,)), entries)
 
 
 def _parts(before: Cuts, after: Cuts) -> list[tuple[Range, Range]]:

@@ -18,6 +18,7 @@ WITHOUT = {
     "Pattern": "sparse arrays alone, block by block; the large ones are dense",
     "Select": "sparse arrays alone, block by block; the large ones are dense",
     "SelectBy": "sparse arrays alone, block by block; the large ones are dense",
+    "StoredEntries": "sparse arrays alone, block by block: tests/nested/test_rows_and_keys.py",
     "AtEntries": "made by a pass of functions of sparse arrays, block by block",
     "PutWhere": "sparse arrays alone, block by block; the large ones are dense",
     "Smallest": "made by a pass of the first columns of a sort, which have large cases",

@@ -195,6 +195,14 @@ def true_places(values: Sequence[Block], axis: int, start: int) -> Dense:
     return Dense(places + start if axis == 0 and start else places)
 
 
+def stored_entries(values: Sequence[Block], wanted: str) -> Dense:
+    """Return the "values" of a sparse block's entries, in the block's own memory, or their "columns"."""
+    (block,) = values
+    if not isinstance(block, Csr):
+        return Dense(np.empty(0, block.dtype if wanted == "values" else np.int64))
+    return Dense(block.entries if wanted == "values" else unsigned(block.columns).astype(np.int64))
+
+
 def true_places_of(block: Block) -> tuple[Places, ...]:
     """Return where elements of a block are not zero: places on each axis, in row order."""
     if isinstance(block, Dense):

@@ -351,6 +351,17 @@ class GroupBy:
             )
         return wrap(self._way.spread(node))
 
+    def nested(self, values: object) -> Any:
+        """Return the values of each group, in row order, as a segment of a :class:`matnb.nested.NestedArray`.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.groupby(mn.asarray([3, 1, 3])).nested(mn.asarray([1.0, 2.0, 5.0])).tolist()
+        [[2.0], [1.0, 5.0]]
+        """
+        return recorded(GroupBy.nested)(wrap(self._checked(values)), self._way)
+
     def _running(self, node: Expr, monoid: str) -> Expr:
         labels, length = self._way.numbered()
         given = {"b": np.uint8, "e": np.float32}.get(
@@ -398,8 +409,7 @@ class GroupBy:
             raise DTypeError(f"groupby: values of dtype {node.dtype} have no order: give real numbers")
         if node.ndim == 1:
             return function(node)
-        everything = slice(0, node.shape[0], 1)
-        columns = [Index(node, (everything, place)) for place in range(node.shape[1])]
+        columns = [Index(node, (slice(0, node.shape[0], 1), place)) for place in range(node.shape[1])]
         return recorded(np.stack)([function(one) for one in columns], axis=1)  # type: ignore[return-value]  # handles
 
     def _checked(self, values: object) -> Expr:

@@ -11,13 +11,15 @@ from matnb.errors import OptionError, ShapeError, suggestion
 from matnb.expr.nodes import Regrid
 from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.evaluator import evaluator
-from matnb.nested.array import NestedArray, Strategy
+from matnb.nested.array import NestedArray
+from matnb.nested.strategy import Machine, chosen, costs_of
 from matnb.nested.structure import (
     Structure,
     as_vector,
     structure_from_counts,
     structure_from_offsets,
 )
+from matnb.session.current import current_session
 
 _STRATEGIES = ("auto", "segmented", "uniform")
 
@@ -135,23 +137,16 @@ def nested(
     if not structure.num_values:
         return NestedArray(values, replace(structure, cuts=(0, 0)), "segmented", positions)
     given = evaluator().planned_layout(values.expression).grid.cuts[0]
-    chosen = _chosen_cuts(structure, given, strategy)
-    kind: Strategy = "segmented" if all(map(structure.knots.begins_at, chosen)) else "uniform"
-    if chosen != given:
-        values = wrap(Regrid(values.expression, (chosen,)))
-        positions = None if positions is None else wrap(Regrid(positions.expression, (chosen,)))
-    return NestedArray(values, replace(structure, cuts=chosen), kind, positions)
-
-
-def _chosen_cuts(structure: Structure, given: tuple[int, ...], strategy: str) -> tuple[int, ...]:
-    count = len(given) - 1
-    segmented = structure.segmented_cuts(count)
-    if strategy == "segmented":
-        return segmented
-    shares = np.diff(segmented)
-    # Twice the equal share: a uniform cut goes over the values in two rounds.
-    is_even = shares.max() <= 2 * structure.num_values / count
-    return segmented if strategy == "auto" and is_even else given
+    session = current_session()
+    workers = session.strategies.workers()
+    machine = Machine(len(workers.numbers), workers.threads, costs_of(session.cluster.in_process))
+    choice = chosen(structure.knots, structure.longest, given, strategy, machine)
+    session.strategies.add(structure.knots, choice)
+    if choice.cuts != given:
+        values = wrap(Regrid(values.expression, (choice.cuts,)))
+        positions = None if positions is None else wrap(Regrid(positions.expression, (choice.cuts,)))
+    structure = replace(structure, cuts=choice.cuts, choice=choice)
+    return NestedArray(values, structure, choice.strategy, positions)
 
 
 def _check_strategy(strategy: str) -> None:

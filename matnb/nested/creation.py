@@ -139,7 +139,8 @@ def nested(
     given = evaluator().planned_layout(values.expression).grid.cuts[0]
     session = current_session()
     workers = session.strategies.workers()
-    machine = Machine(len(workers.numbers), workers.threads, costs_of(session.cluster.in_process))
+    costs = costs_of(session.cluster.in_process, structure.histogram)
+    machine = Machine(len(workers.numbers), workers.threads, costs)
     choice = chosen(structure.knots, structure.longest, given, strategy, machine)
     session.strategies.add(structure.knots, choice)
     if choice.cuts != given:

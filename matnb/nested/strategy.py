@@ -37,12 +37,12 @@ class Costs:
 
     The defaults were measured on two cores of an Intel Xeon: sums of 1e7 doubles take 0.35 to 0.6 ns a value
     in one segment, as the other core is at work or not, and besides for each segment 9 ns where it is empty,
-    32 ns up to about 16 values and 65 ns above. Copying takes 1.2 ns a value in fresh memory. A run with a
+    32 ns up to about 16 values and 65 ns above. Copying takes 1.6 ns a value in fresh memory. A run with a
     second round took 0.1 ms longer on threads, and 8 ms on two processes.
     """
 
     value: float = 0.45e-9
-    copy: float = 1.2e-9
+    copy: float = 1.6e-9
     segment: float = 32e-9
     block: float = 0.1e-3
     round: float = 0.1e-3

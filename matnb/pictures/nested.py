@@ -50,9 +50,7 @@ def _values(facts: NestedFacts) -> list[str]:
     ]
     if len(lines) > _MOST_LINES:
         lines = [*lines[: _MOST_LINES // 2], "...", *lines[-_MOST_LINES // 2 :]]
-    return [f"{'[' if not place else ' '}{line}" for place, line in enumerate(lines[:-1])] + [
-        f"{' ' if len(lines) > 1 else '['}{lines[-1]}]"
-    ]
+    return [*"\n ".join(["", *lines])[2:].join("[]").splitlines()]
 
 
 def nested_html(facts: NestedFacts) -> str:

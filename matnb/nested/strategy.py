@@ -32,7 +32,7 @@ _EVEN = 1.1  # of an equal share of the values: cuts that are there and not wors
 
 
 @dataclass(frozen=True)
-class Costs:
+class ReductionCosts:
     """What a reduction takes, in seconds: for a value, to copy one, for a segment, a block, between rounds.
 
     The defaults were measured on two cores of an Intel Xeon: sums of 1e7 doubles take 0.35 to 0.6 ns a value
@@ -48,13 +48,13 @@ class Costs:
     round: float = 0.1e-3
 
 
-THREADS = Costs()
-PROCESSES = Costs(block=0.3e-3, round=8e-3)
+THREADS = ReductionCosts()
+PROCESSES = ReductionCosts(block=0.3e-3, round=8e-3)
 _EMPTY, _SHORT, _OTHER = 9e-9, 32e-9, 65e-9  # seconds of a segment
 _NUM_SHORT = 5  # places of the histogram up to 15 values
 
 
-def costs_of(in_process: bool, histogram: Sequence[int]) -> Costs:
+def costs_of(in_process: bool, histogram: Sequence[int]) -> ReductionCosts:
     """Return what work takes, by the threads of this process or in other ones, on segments of some lengths.
 
     Parameters
@@ -73,7 +73,7 @@ class Machine:
 
     workers: int
     threads: int
-    costs: Costs = THREADS
+    costs: ReductionCosts = THREADS
 
     @property
     def slots(self) -> int:

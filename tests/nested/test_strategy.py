@@ -215,6 +215,13 @@ def test_costs_are_those_of_the_paper():
     assert predicted(knots, shares, machine).seconds == pytest.approx(busiest + costs.round)
 
 
+def test_a_block_that_others_are_joined_to_is_copied():
+    knots, machine = Knots((0, 4, 5, 10), (0, 399_990, 400_010, 1_000_000)), Machine(2, 1)
+    whole, cut = (predicted(knots, (0, place, 1_000_000), machine) for place in (399_990, 400_000))
+    assert cut.work_seconds - whole.work_seconds == pytest.approx(600_010 * machine.costs.copy, rel=0.01)
+    assert (whole.num_rounds, cut.num_rounds) == (1, 2)
+
+
 def test_the_busiest_thread_is_found():
     assert busiest_seconds([(0, 3.0), (0, 1.0), (0, 1.0), (1, 2.0)], 2) == 3.0
     assert busiest_seconds([(0, 3.0), (0, 1.0), (1, 2.0)], 1) == 4.0

@@ -35,22 +35,22 @@ _EVEN = 1.1  # of an equal share of the values: cuts that are there and not wors
 class ReductionCosts:
     """What a reduction takes, in seconds: for a value, to copy one, for a segment, a block, between rounds.
 
-    The defaults were measured on two cores of an Intel Xeon: sums of 1e7 doubles take 0.35 to 0.6 ns a value
-    in one segment, as the other core is at work or not, and besides for each segment 9 ns where it is empty,
-    32 ns up to about 16 values and 65 ns above. Copying takes 1.6 ns a value in fresh memory. A run with a
-    second round took 0.1 ms longer on threads, and 8 ms on two processes.
+    The defaults were measured on an Intel Xeon, with two cores at work: sums of 1e7 doubles take 0.6 ns a
+    value in one segment, and for each segment 12 ns more where it is empty, 42 ns up to about 16 values and
+    85 ns above; with one core at work a quarter less. Copying takes 1.6 ns a value in fresh memory. A run
+    with a second round took 0.1 ms longer on threads, and 8 ms on two processes.
     """
 
-    value: float = 0.45e-9
+    value: float = 0.6e-9
     copy: float = 1.6e-9
-    segment: float = 32e-9
+    segment: float = 42e-9
     block: float = 0.1e-3
     round: float = 0.1e-3
 
 
 THREADS = ReductionCosts()
 PROCESSES = ReductionCosts(block=0.3e-3, round=8e-3)
-_EMPTY, _SHORT, _OTHER = 9e-9, 32e-9, 65e-9  # seconds of a segment
+_EMPTY, _SHORT, _OTHER = 12e-9, 42e-9, 85e-9  # seconds of a segment
 _NUM_SHORT = 5  # places of the histogram up to 15 values
 
 

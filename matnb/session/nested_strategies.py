@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 
 from matnb.balance.strategies import StrategyChoice, busiest_seconds
 from matnb.events import TaskTimed
@@ -14,9 +13,8 @@ from matnb.pictures.facts import StrategyFacts
 from matnb.program.plan import Plan, Stage, Workers
 
 _MOST = 200  # choices that are kept
-_MOST_PACES = 9  # of the last reductions
+_LEAST_PACES, _MOST_PACES = 3, 9  # of the last reductions: one may have been interrupted
 _LEAST_SECONDS = 1e-3  # what is predicted to take less tells little of how fast the workers are
-_KIND = "segments"
 
 
 @dataclass(frozen=True)
@@ -70,9 +68,14 @@ class NestedStrategies:
                 last = self._items[key]
                 self._items[key] = replace(last, num_times=last.num_times + 1)
                 return
-            self._items[key] = StrategyItem(choice, median(self._paces) if self._paces else 1.0)
+            self._items[key] = StrategyItem(choice, self._pace())
             if len(self._items) > _MOST:
                 del self._items[next(iter(self._items))]
+
+    def _pace(self) -> float:
+        # The lower quartile: what else a machine does makes reductions slower, and nothing makes them faster.
+        paces = sorted(self._paces)
+        return paces[len(paces) // 4] if len(paces) >= _LEAST_PACES else 1.0
 
     def passed(self) -> tuple[StrategyItem, ...]:
         """Return the choices, the oldest first."""
@@ -91,7 +94,7 @@ class NestedStrategies:
             return
         makes = {task.key: task.makes for task in plan.tasks}
         for stage in stages:
-            own = [one for one in timed if makes.get(one.key) == stage.makes and one.kind == _KIND]
+            own = [one for one in timed if makes.get(one.key) == stage.makes]
             if own:
                 seconds = busiest_seconds([(one.worker, one.seconds) for one in own], self.workers().threads)
                 self._measured(stage, seconds, any(one.compiled for one in own))

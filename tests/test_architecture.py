@@ -100,10 +100,12 @@ ONE_IMPORTER = {
     "matnb/learn/pass_training.py": "what whole passes lead to; training.py is what each batch does",
     "matnb/magics/cell.py": LARGE,
     "matnb/magics/options.py": "what commands take; with the magics it would have nearly 800 lines",
+    "matnb/nested/showing.py": "what is shown; the class has as many lines as it may",
+    "matnb/nested/strategy.py": "a model of costs, tried without a session",
     "matnb/ops/interpret.py": ANOTHER_ROOM,
     "matnb/ops/tall.py": "one tall matrix by slabs; ops/solving.py is of many small ones",
     "matnb/pictures/values.py": ANOTHER_ROOM,
-    "matnb/pictures/arrays.py": ANOTHER_ROOM,
+    "matnb/pictures/nested.py": ANOTHER_ROOM,
     "matnb/pictures/splits.py": ANOTHER_ROOM,
     "matnb/pictures/simulation.py": ANOTHER_ROOM,
     "matnb/plan/grouping.py": "an idea of its own: what is made in one pass",
@@ -117,10 +119,10 @@ ONE_IMPORTER = {
 SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix")
 # Thousands of lines a room may have; more needs a decision record.
 BUDGETS = {
-    "backend": 11, "balance": 2.77, "blocks": 18.9, "cli": 1.04, "config": 0.32, "errors": 0.28,
+    "backend": 11, "balance": 2.85, "blocks": 18.9, "cli": 1.04, "config": 0.32, "errors": 0.28,
     "events": 0.35, "expr": 1.7, "graph": 3.1, "io": 7.0, "lazy": 15.6, "learn": 9.5, "linalg": 2.4,
-    "location": 0.2, "magics": 1.7, "nested": 1.8, "ops": 9.4, "passes": 1.65, "pictures": 4.45, "plan": 4.9,
-    "program": 2.4, "session": 8.3, "sources": 1.61, "tables": 1.74, "widgets": 1.73,
+    "location": 0.2, "magics": 1.7, "nested": 1.8, "ops": 9.4, "passes": 1.65, "pictures": 4.85, "plan": 4.9,
+    "program": 2.4, "session": 8.4, "sources": 1.61, "tables": 1.74, "widgets": 1.73,
 }  # fmt: skip
 # Algorithms read as the mathematics: each is short, is written on arrays alone, and never goes through one.
 ALGORITHMS = ("graph", "linalg", "learn")

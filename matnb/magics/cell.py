@@ -27,6 +27,7 @@ from matnb.lazy.loop_rolling import roll
 from matnb.lazy.recording import Recording, recording
 from matnb.magics.failures import ShownShortly
 from matnb.magics.summary import show_recorded, show_run
+from matnb.nested import NestedArray
 from matnb.pictures.escaping import LONGEST_NAME, escaped, shortened
 from matnb.pictures.picture import Picture
 from matnb.pictures.summary import STYLE, progress_text, waiting_text
@@ -155,8 +156,8 @@ def run_cell(
     consumed = _consumed(record)
     roots |= {name: node for name, node in assigned.items() if node not in consumed and name not in roots}
     for name in keep:
-        handle = namespace.get(name)
-        if not isinstance(handle, DistArray):
+        handle = array_of(namespace.get(name))
+        if handle is None:
             known = [shortened(one, LONGEST_NAME) for one in sorted(assigned)]
             wrong = f"--keep {shortened(name, LONGEST_NAME)}: no DistArray of that name"
             raise OptionError(f"{wrong}; {suggestion(name, known, 'assigned in this cell:', str)}")
@@ -165,7 +166,15 @@ def run_cell(
 
 
 def _handles(namespace: Mapping[str, object]) -> list[tuple[str, DistArray]]:
-    return [(name, value) for name, value in namespace.items() if isinstance(value, DistArray)]
+    found = ((name, array_of(value)) for name, value in namespace.items())
+    return [(name, handle) for name, handle in found if handle is not None]
+
+
+def array_of(value: object) -> DistArray | None:
+    """Return the array that a variable of a cell stands for: itself, or the values of a nested array."""
+    if isinstance(value, NestedArray):
+        return value.values
+    return value if isinstance(value, DistArray) else None
 
 
 def last_values(value: object, name: str = LAST_VALUE) -> list[tuple[str, DistArray]]:
@@ -179,8 +188,8 @@ def last_values(value: object, name: str = LAST_VALUE) -> list[tuple[str, DistAr
 
 
 def _collect(value: object, name: str, found: dict[str, DistArray], around: tuple[object, ...]) -> None:
-    if isinstance(value, DistArray):
-        found[name if name not in found else f"{name}#{len(found)}"] = value
+    if (handle := array_of(value)) is not None:
+        found[name if name not in found else f"{name}#{len(found)}"] = handle
     elif any(value is one for one in around):  # a list may hold itself
         return
     elif isinstance(value, tuple | list | BreadthFirst):
@@ -308,8 +317,8 @@ class Cell:
         handles = {**self._shell.user_ns, **dict(last_values(done.value, self._chosen.out or LAST_VALUE))}
         roots = {}
         for name in done.program.roots:
-            handle = handles.get(name)
-            if isinstance(handle, DistArray) and _is_there(session, handle.expression):
+            handle = array_of(handles.get(name))
+            if handle is not None and _is_there(session, handle.expression):
                 roots[name] = handle.expression
         facts = session.picture(roots, PLAN, measured=True).facts if roots else None
         if facts is None or not any(panel.title for panel in facts.panels):

@@ -27,7 +27,7 @@ from matnb.errors import CellCancelled, OptionError, meant
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray
 from matnb.magics import options
-from matnb.magics.cell import Cell, Progress
+from matnb.magics.cell import Cell, Progress, array_of
 from matnb.magics.failures import ShownShortly, leave_plain_cells, shorten_plain_cells
 from matnb.magics.options import CELL, COMMANDS, OptionParser
 from matnb.magics.summary import asked_text, setting_text, show_memo, status_text
@@ -247,8 +247,8 @@ class DistMatMagics(Magics):
             case "memo":
                 variables = {
                     name: handle.expression
-                    for name, handle in namespace.items()
-                    if isinstance(handle, DistArray) and not name.startswith("_")
+                    for name, one in namespace.items()
+                    if (handle := array_of(one)) is not None and not name.startswith("_")
                 }
                 show_memo(memo.entries(variables), self.live, self.shell)
             case "history":
@@ -328,8 +328,8 @@ class DistMatMagics(Magics):
         roots = {}
         for name in names or self.names:
             value = self.values_of_cell.get(name) if not names else None
-            handle = namespace.get(name) if value is None else value()
-            if isinstance(handle, DistArray):
+            handle = array_of(namespace.get(name) if value is None else value())
+            if handle is not None:
                 roots[name] = handle.expression
             elif names:
                 if name == LAST_VALUE and not self.names:
@@ -504,7 +504,7 @@ def _words(parser: OptionParser, before: Sequence[str], arrays: Sequence[str]) -
 
 def _arrays(shell: InteractiveShell) -> list[str]:
     named = sorted(shell.user_ns.items())
-    return [name for name, one in named if isinstance(one, DistArray) and not name.startswith("_")]
+    return [name for name, one in named if array_of(one) is not None and not name.startswith("_")]
 
 
 # What a cell ends with, shown as the commands show it: measured numbers and controls only live.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from matnb.balance.situation import Strategy
 from matnb.blocks.kernels.labels import reduced_dtype
 from matnb.blocks.semiring import MONOIDS, PLUS, TIMES
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError, suggestion
@@ -15,13 +16,15 @@ from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.creation import arange, full, zeros
 from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.ufuncs import astype
+from matnb.nested.showing import explained, nested_facts
 from matnb.nested.structure import Structure, as_vector, check_same, is_nested
 from matnb.ops.segments import SCANS, SegmentOrder, SegmentReduce, SegmentScan, SegmentSpread
+from matnb.pictures.facts import NestedFacts
+from matnb.pictures.nested import nested_html, nested_text
 
 if TYPE_CHECKING:
     from matnb.nested.selecting import TopSegments
 
-Strategy = Literal["segmented", "uniform"]
 _BY_MONOID = {"plus": "sum", "times": "prod", "min": "min", "max": "max", "lor": "any", "land": "all"}
 _UFUNC_OF = {monoid.name: ufunc for ufunc, monoid in SCANS.items()}
 
@@ -249,9 +252,31 @@ class NestedArray(StructureMethods, NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return self.num_segments
 
+    def explain(self, stage: str | None = None, measured: bool = False) -> str:
+        """Return how it is cut and why, what both strategies should take, then how its values are computed.
+
+        Parameters
+        ----------
+        stage, measured
+            As of :meth:`matnb.DistArray.explain`; ``measured`` also tells what the first reduction took.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> print(mn.nested.from_lists([[1.0], [2.0, 3.0]]).explain().splitlines()[0])
+        segmented: 3 values are one block
+        """
+        return explained(self._structure, self._values, self._strategy, stage, measured)
+
+    def _facts(self) -> NestedFacts:
+        return nested_facts(self._structure, self._values, self._strategy, self._positions is not None)
+
     def __repr__(self) -> str:
-        words = f"{self.num_segments:,} segments of {self.num_values:,} {self.dtype} values"
-        return f"NestedArray: {words}, the longest of {self.longest:,}, {self.strategy}"
+        return nested_text(self._facts())
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        facts = self._facts()
+        return {"text/plain": nested_text(facts), "text/html": nested_html(facts)}
 
     def tolist(self) -> list[list[Any]]:
         """Return the segments as lists of Python numbers; what they take is bounded as for ``compute()``."""

@@ -16,7 +16,8 @@ from matnb.lazy.functions.grouping import GroupBy, Way, groupby
 from matnb.lazy.indexing.compress import parts_of, picked_parts
 from matnb.lazy.reductions import reduce
 from matnb.lazy.registry import implements
-from matnb.nested.array import NestedArray, Strategy
+from matnb.nested.array import NestedArray
+from matnb.nested.strategy import Machine, chosen, costs_of
 from matnb.nested.structure import (
     Structure,
     as_vector,
@@ -26,6 +27,7 @@ from matnb.nested.structure import (
 )
 from matnb.ops.pattern import Pattern
 from matnb.ops.selecting import StoredEntries
+from matnb.session.current import current_session
 
 if TYPE_CHECKING:
     from matnb.nested.deep import AnyNested, DeepNestedArray
@@ -278,23 +280,17 @@ def nested(
     if not structure.num_values:
         return NestedArray(values, replace(structure, cuts=(0, 0)), "segmented", positions)
     given = evaluator().planned_layout(values.expression).grid.cuts[0]
-    chosen = _chosen_cuts(structure, given, strategy)
-    kind: Strategy = "segmented" if all(map(structure.knots.begins_at, chosen)) else "uniform"
-    if chosen != given:
-        values = wrap(Regrid(values.expression, (chosen,)))
-        positions = None if positions is None else wrap(Regrid(positions.expression, (chosen,)))
-    return NestedArray(values, replace(structure, cuts=chosen), kind, positions)
-
-
-def _chosen_cuts(structure: Structure, given: tuple[int, ...], strategy: str) -> tuple[int, ...]:
-    count = len(given) - 1
-    segmented = structure.segmented_cuts(count)
-    if strategy == "segmented":
-        return segmented
-    shares = np.diff(segmented)
-    # Twice the equal share: a uniform cut goes over the values in two rounds.
-    is_even = shares.max() <= 2 * structure.num_values / count
-    return segmented if strategy == "auto" and is_even else given
+    session = current_session()
+    workers = session.strategies.workers()
+    costs = costs_of(session.cluster.in_process, structure.histogram)
+    machine = Machine(len(workers.numbers), workers.threads, costs)
+    choice = chosen(structure.knots, structure.longest, given, strategy, machine)
+    session.strategies.add(structure.knots, choice)
+    if choice.cuts != given:
+        values = wrap(Regrid(values.expression, (choice.cuts,)))
+        positions = None if positions is None else wrap(Regrid(positions.expression, (choice.cuts,)))
+    structure = replace(structure, cuts=choice.cuts, choice=choice)
+    return NestedArray(values, structure, choice.strategy, positions)
 
 
 def _check_strategy(strategy: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from matnb.balance.strategies import StrategyChoice
 from matnb.blocks.formats import block_from, to_numpy
 from matnb.errors import DTypeError, LoopBodyError, ShapeError
 from matnb.lazy.array import DistArray, handle_of, wrap
@@ -35,6 +36,8 @@ class Structure:
         How many segments have no value, 1, 2 to 3, 4 to 7, and so on.
     cuts
         Where the values are cut.
+    choice
+        Why they are cut so; None of values that no strategy was chosen for.
     """
 
     offsets: DistArray
@@ -42,6 +45,7 @@ class Structure:
     longest: int
     histogram: tuple[int, ...]
     cuts: Cuts = ()
+    choice: StrategyChoice | None = None
 
     @property
     def num_segments(self) -> int:
@@ -67,13 +71,6 @@ class Structure:
         cuts = tuple(self.num_values - one for one in reversed(self.cuts))
         offsets: DistArray = self.num_values - np.flip(self.offsets)  # type: ignore[assignment]  # recorded
         return replace(self, offsets=offsets, knots=Knots(segments, values), cuts=cuts)
-
-    def segmented_cuts(self, count: int) -> Cuts:
-        """Return cuts of the values into about equal parts that cut no segment."""
-        values = np.array(self.knots.values)
-        wanted = self.num_values * np.arange(1, count) // count
-        nearest = values[np.abs(values[:, None] - wanted).argmin(axis=0)] if count > 1 else values[:0]
-        return tuple(sorted({0, self.num_values, *nearest.tolist()}))
 
 
 def structure_from_counts(counts: object, what: str) -> Structure:

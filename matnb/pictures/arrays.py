@@ -17,12 +17,12 @@ from matnb.pictures.svg_style import color_of
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 _LONGEST_EXPRESSION = 200  # characters
-_CELL = "text-align:left;padding:1px 12px 1px 0;border:none;background:transparent;vertical-align:top"
-_VALUE = (
+CELL_STYLE = "text-align:left;padding:1px 12px 1px 0;border:none;background:transparent;vertical-align:top"
+VALUE_STYLE = (
     "margin:0 0 8px;padding:0;border:none;background:transparent;overflow-x:auto;font-family:monospace;"
     "line-height:1.35"
 )
-_NAME = f"{_CELL};opacity:.7;font-weight:normal;white-space:nowrap"
+NAME_STYLE = f"{CELL_STYLE};opacity:.7;font-weight:normal;white-space:nowrap"
 
 
 def array_text(facts: ArrayFacts) -> str:
@@ -68,8 +68,8 @@ def _way(facts: ArrayFacts) -> str:
 def array_html(facts: ArrayFacts) -> str:
     """Return what is known as HTML of at most 20 kB: few values above, a block map beside a table."""
     rows = "".join(
-        f'<tr style="background:transparent"><th style="{_NAME}">{name}</th>'
-        f'<td style="{_CELL}">{value}</td></tr>'
+        f'<tr style="background:transparent"><th style="{NAME_STYLE}">{name}</th>'
+        f'<td style="{CELL_STYLE}">{value}</td></tr>'
         for name, value in _table(facts)
     )
     # The width keeps a table with a long line beside the map, instead of below it.
@@ -80,7 +80,7 @@ def array_html(facts: ArrayFacts) -> str:
     value = ""
     if facts.value:
         size = "13px" if facts.shape else "22px"  # a scalar's value is all there is to see
-        value = f'<pre style="{_VALUE};font-size:{size}">{escaped(facts.value)}</pre>'
+        value = f'<pre style="{VALUE_STYLE};font-size:{size}">{escaped(facts.value)}</pre>'
     return (
         f"<div>{value}"
         '<div style="display:flex;flex-wrap:wrap;gap:12px 24px;align-items:center;margin:6px 0">'
@@ -273,7 +273,7 @@ def _titles(facts: ArrayFacts, cells: Cells, x: list[int], y: list[int]) -> Iter
 def owner_legend(facts: ArrayFacts) -> str:
     """Return swatches that name the owners' colors, at most eight, as HTML."""
     owners = sorted(set(facts.owners))
-    shown = [_swatch(color_of(owner), 1.0) + f"worker {owner}" for owner in owners[:8]]
+    shown = [swatch(color_of(owner), 1.0) + f"worker {owner}" for owner in owners[:8]]
     if len(owners) > len(shown):
         shown.append(f"and {len(owners) - len(shown)} more, colors repeating")
     return " &nbsp; ".join(shown)
@@ -289,11 +289,12 @@ def density_legend(facts: ArrayFacts) -> str:
     lightest = int(levels[levels > 0].min())
     if lightest == len(_SHADES):
         return ""
-    shades = "".join(_swatch("currentColor", shade, margin=0) for shade in _SHADES[lightest - 1 :])
+    shades = "".join(swatch("currentColor", shade, margin=0) for shade in _SHADES[lightest - 1 :])
     return f"{share_text(stored.min())} {shades} {share_text(stored.max())}"
 
 
-def _swatch(color: str, opacity: float, margin: int = 4) -> str:
+def swatch(color: str, opacity: float, margin: int = 4) -> str:
+    """Return a small square of a color, for a legend."""
     return (
         f'<span style="display:inline-block;width:.8em;height:.8em;margin-right:{margin}px;'
         f'vertical-align:-.05em;background:{color};opacity:{opacity:g}"></span>'

@@ -143,6 +143,68 @@ class DecisionFacts:
 
 
 @dataclass(frozen=True)
+class StrategyFacts:
+    """Facts of how a nested array was cut.
+
+    Parameters
+    ----------
+    num_segments, num_values, longest, strategy, reason
+        As of the choice.
+    segmented, uniform
+        What a reduction was predicted to take: of the busiest slot, and what lies between its rounds.
+    measured_seconds
+        Of the busiest slot in the first reduction, or None.
+    is_compiled
+        Whether machine code was made or read meanwhile.
+    num_times
+        How often it was chosen.
+    """
+
+    num_segments: int
+    num_values: int
+    longest: int
+    strategy: str
+    reason: str
+    segmented: tuple[float, float]
+    uniform: tuple[float, float]
+    measured_seconds: float | None = None
+    is_compiled: bool = False
+    num_times: int = 1
+
+
+@dataclass(frozen=True)
+class NestedFacts:
+    """Facts of a nested array.
+
+    Parameters
+    ----------
+    values
+        Of its flat values.
+    segments, places
+        Some segments by number, and the places among the values where they begin; both ascend, from 0 to how
+        many there are.
+    longest, histogram
+        The length of the longest segment; how many have no value, 1, 2 to 3, 4 to 7, and so on.
+    strategy, reason
+        How the values are cut, and why.
+    cuts
+        Where.
+    is_sparse
+        Whether values have positions with gaps between them.
+    """
+
+    values: ArrayFacts
+    segments: tuple[int, ...]
+    places: tuple[int, ...]
+    longest: int
+    histogram: tuple[int, ...]
+    strategy: str
+    reason: str = ""
+    cuts: tuple[int, ...] = ()
+    is_sparse: bool = False
+
+
+@dataclass(frozen=True)
 class HistoryFacts:
     """Facts of balancing.
 
@@ -156,12 +218,15 @@ class HistoryFacts:
         Older ones that were not kept.
     measured
         Whether measured seconds, and what was decided by them, may be told.
+    strategies
+        How nested arrays were cut, the oldest first.
     """
 
     decisions: tuple[DecisionFacts, ...]
     setting: str = "auto"
     num_dropped: int = 0
     measured: bool = True
+    strategies: tuple[StrategyFacts, ...] = ()
 
 
 @dataclass(frozen=True)

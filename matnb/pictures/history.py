@@ -9,6 +9,7 @@ from matnb.pictures.escaping import shortened
 from matnb.pictures.facts import DecisionFacts, HistoryFacts, StripFacts
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.quantities import axes_text, bytes_text, count_text, plural_text, seconds_text
+from matnb.pictures.strategies import strategies_text
 
 MOST_SHOWN = 20  # the newest; of the others only their number is given
 
@@ -47,6 +48,7 @@ def history_text(facts: HistoryFacts, limit: int | None = MOST_SHOWN) -> str:
         if place and is_compared(decision := shown[place - 1]):
             new = "after " if decision.acts else "not   "
             lines += [f"  before {text_strip(decision.before)}", f"  {new} {text_strip(decision.after)}"]
+    lines += strategies_text(facts.strategies if limit is None else facts.strategies[-limit:])
     return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from matnb.pictures.history_page import history_html, history_svg
 from matnb.pictures.plots import axes_or_current, draw_history
 from matnb.pictures.saving import save_as
 from matnb.session.current import active_session
+from matnb.session.nested_strategies import StrategyItem, strategy_facts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +34,8 @@ class HistoryView:
         Of a session, if there is one.
     setting
         What was chosen with ``rebalance=``.
+    strategies
+        How nested arrays were cut.
 
     Examples
     --------
@@ -40,9 +43,11 @@ class HistoryView:
     rebalance=auto: no decision yet
     """
 
-    def __init__(self, history: History | None = None, setting: str = "auto") -> None:
+    def __init__(
+        self, history: History | None = None, setting: str = "auto", strategies: Sequence[StrategyItem] = ()
+    ) -> None:
         self.trace = Trace(()) if history is None else history.trace()
-        self.setting = setting
+        self.setting, self.strategies = setting, tuple(strategies)
 
     @property
     def decisions(self) -> tuple[HistoryItem, ...]:
@@ -52,7 +57,8 @@ class HistoryView:
     def facts(self, measured: bool = True) -> HistoryFacts:
         """Return what a picture is drawn from; without ``measured`` no more than repeats every time."""
         shown = tuple(map(decision_facts, self.decisions))
-        return HistoryFacts(shown, self.setting, self.trace.num_dropped, measured)
+        nested = tuple(strategy_facts(one, measured) for one in self.strategies)
+        return HistoryFacts(shown, self.setting, self.trace.num_dropped, measured, nested)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the decisions to a file.
@@ -116,11 +122,16 @@ class HistoryView:
 def history() -> HistoryView:
     """Return the repartitioning decisions of the current session, and what each one gained.
 
+    It also has how the values of nested arrays were cut, by which predicted costs, and what the first
+    reduction of each took; that is not part of a trace.
+
     It displays itself in a notebook; ``save(path)`` writes a trace that ``mn.start(rebalance=path)`` repeats.
     It does not start a session.
     """
     session = active_session()
-    return HistoryView() if session is None else HistoryView(session.history, session.rebalance)
+    if session is None:
+        return HistoryView()
+    return HistoryView(session.history, session.rebalance, session.strategies.passed())
 
 
 def decision_facts(one: HistoryItem) -> DecisionFacts:

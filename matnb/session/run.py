@@ -64,6 +64,7 @@ from matnb.session.failures import cell_error, largest, lines_of, located, raise
 from matnb.session.listeners import Convergence
 from matnb.session.loop_parts import LoopResume, LoopTotals, LoopWatch, Span, as_kept, resume_at
 from matnb.session.memo import Memo
+from matnb.session.nested_strategies import NestedStrategies
 from matnb.session.overrides import engine_of
 from matnb.session.planning import Planner
 from matnb.session.rebalance import Balancer
@@ -235,6 +236,7 @@ class Runner:
         self._cluster, self._engine, self._store = cluster, engine, store
         self.planner = Planner(config, cluster, store)
         self.memo = Memo(config, store, engine, self.planner, folder)
+        self.strategies = NestedStrategies(self.planner.workers)
         self._num_taken = 0  # roots of the run that is under way whose values were remembered
         self.log = RunLog(cluster, emit)
         repartitioner = Repartitioner(engine, self.planner, self.memo.replaced)
@@ -415,6 +417,7 @@ class Runner:
             node: plan.outputs[became].keys for node, became in optimized.items() if became in plan.outputs
         }
         self.log.measures.note(plan.stages, outcome.timed, made_in, plan.tasks)
+        self.strategies.note(plan, outcome.timed)
         for operand in plan.scattered:
             self.planner.num_scattered[operand] = self.planner.num_scattered.get(operand, 0) + 1
         self.balancer.note_run(plan, outcome.timed)

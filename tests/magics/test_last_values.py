@@ -54,3 +54,22 @@ def test_a_long_name_does_not_fill_the_screen(shell, capsys):
     ):
         _, text = fail(shell, capsys, line)
         assert 20 < len(text) < 2000, line[:40]
+
+
+def test_nested_arrays_are_computed(shell):
+    run(shell, "x = mn.arange(5.0)")
+    run(shell, "%%distmat --out last\nN = mn.nested.unflatten(x + 1, [2, 0, 3])\nM = N * 2\nM")
+    assert shell.user_ns["last"].values.facts().stored
+    assert shell.user_ns["M"].tolist() == [[2.0, 4.0], [], [6.0, 8.0, 10.0]]
+    run(shell, "%%distmat\nS = mn.nested.unflatten(x * 3, [4, 1])")
+    assert shell.user_ns["S"].values.facts().stored
+    shown = repr(shell.user_ns["S"])
+    assert shown.startswith("[[")
+    assert "NestedArray: 2 segments of 5 float64 values" in shown
+
+
+def test_a_nested_array_is_explained_by_name(shell, capsys):
+    run(shell, "N = mn.nested.from_lists([[1.0], [2.0]]) * 2")
+    capsys.readouterr()
+    run(shell, "%distmat explain N")
+    assert "multiply" in capsys.readouterr().out

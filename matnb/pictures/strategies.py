@@ -1,0 +1,62 @@
+"""How nested arrays were cut, in words and as rows: what was predicted of both strategies, and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matnb.pictures.facts import StrategyFacts
+from matnb.pictures.quantities import count_text, plural_text, seconds_text
+
+HEAD = ("segments", "values", "longest", "strategy", "segmented", "uniform", "measured", "reason")
+LEGEND = (
+    "segmented, uniform: predicted for a reduction, seconds of the busiest slot + between rounds; measured: "
+    "its seconds in the first one"
+)
+
+
+def strategies_text(strategies: Sequence[StrategyFacts]) -> list[str]:
+    """Return how nested arrays were cut as lines of a table, below what its columns are."""
+    if not strategies:
+        return []
+    rows = [HEAD, *map(row, strategies)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    lines = ["  ".join([*map(str.ljust, words, widths), words[-1]]).rstrip() for words in rows]
+    return [f"{plural_text(len(strategies), 'nested array')}; {LEGEND}", *lines]
+
+
+def strategy_text(one: StrategyFacts) -> str:
+    """Return how an array was cut in a sentence."""
+    array = f"{plural_text(one.num_segments, 'segment')} of {plural_text(one.num_values, 'value')}"
+    words = [f"predicted: segmented {cost_text(one.segmented)}, uniform {cost_text(one.uniform)}"]
+    words += [f"measured: {measured_text(one)}"] if one.measured_seconds is not None else []
+    of = f"the longest of {count_text(one.longest)}"
+    return f"{array}, {of}, {one.strategy}: {'; '.join([one.reason, *words])}"
+
+
+def row(one: StrategyFacts) -> tuple[str, ...]:
+    """Return the numbers under ``HEAD``."""
+    times = f" {count_text(one.num_times)}x" if one.num_times > 1 else ""
+    return (
+        count_text(one.num_segments),
+        count_text(one.num_values),
+        count_text(one.longest),
+        f"{one.strategy}{times}",
+        cost_text(one.segmented),
+        cost_text(one.uniform),
+        measured_text(one),
+        one.reason,
+    )
+
+
+def cost_text(cost: tuple[float, float]) -> str:
+    """Return what the busiest slot takes, and what lies between its rounds, if there are two."""
+    work, between = cost
+    return f"{seconds_text(work)} + {seconds_text(between)}" if between else seconds_text(work)
+
+
+def measured_text(one: StrategyFacts) -> str:
+    """Return what the first reduction took; nothing where there was none."""
+    if one.measured_seconds is None:
+        return ""
+    code = ", with machine code made" if one.is_compiled else ""
+    return f"{seconds_text(one.measured_seconds)}{code}"

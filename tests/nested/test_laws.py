@@ -349,14 +349,22 @@ def test_promised_bits_follow_no_engine(bits_alone: dict[str, dict[str, set[byte
     mn.stop()
 
 
+@pytest.fixture(scope="module")
+def two_threads() -> Iterator[None]:
+    with mn.start(workers=1, threads=2):  # whose plans say how values are cut
+        yield
+    mn.stop()
+
+
 @pytest.mark.parametrize("blocks", [1, 7, MOST_BLOCKS])
 @pytest.mark.parametrize("strategy", ["segmented", "uniform"])
-def test_bits_follow_no_machines(interpreter: None, strategy: str, blocks: int) -> None:
+def test_bits_follow_no_machines(two_threads: None, strategy: str, blocks: int) -> None:
     found: dict[str, set[bytes]] = {}
     for nodes, each in ((1, 1), (1, 4), (3, 3), (16, 1)):
         numbers = tuple(range(nodes * each))
         workers = Workers(numbers, 1, 0, tuple(number // each for number in numbers))
         N = mn.nested.unflatten(mn.asarray(rounded_values(), blocks=blocks), COUNTS, strategy=strategy)
+        assert N.strategy == (strategy if blocks > 1 else "segmented")
         for name in ("sum", "mean", "stable", "stable, reverse", "after", "sorted"):
             node = ROUNDED[name](N).expression
             plan = lower([node], [], {}, workers)

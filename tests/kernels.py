@@ -21,6 +21,7 @@ RECOMMENDER = PROJECT / "example_notebooks" / "07_recommender.ipynb"
 TOPICS = PROJECT / "example_notebooks" / "08_topics.ipynb"
 FROM_DATAFRAMES = PROJECT / "example_notebooks" / "09_from_dataframes.ipynb"
 PRESTO = PROJECT / "example_notebooks" / "10_presto.ipynb"
+NESTED = PROJECT / "example_notebooks" / "11_nested.ipynb"
 
 
 class KernelOfThisPython(AsyncKernelManager):

@@ -22,7 +22,7 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)|^:link: (\S+)$|\{image\} (\S+)", re.MULTILI
 _CODE = re.compile(r"```(?:\{code-cell\} ipython3|python)\n(.*?)```", re.DOTALL)
 _ROLE = re.compile(r"\{py:\w+\}`~?(matnb[\w.]*)`")
 ROOMS = {"matnb.lazy.random": mn.random, "matnb": mn, "matnb.graph": mn.graph, "matnb.linalg": mn.linalg,
-         "matnb.learn": mn.learn, "matnb.sources": mn.sources}  # fmt: skip
+         "matnb.learn": mn.learn, "matnb.nested": mn.nested, "matnb.sources": mn.sources}  # fmt: skip
 
 
 def listed() -> dict[str, set[str]]:
@@ -39,7 +39,17 @@ def public(name: str) -> set[str]:
     names = set(dir(mn.random)) if name == "matnb.lazy.random" else set(ROOMS[name].__all__)
     if name == "matnb":
         # Rooms and errors have pages of their own.
-        names -= {*mn._from_numpy, "errors", "graph", "learn", "linalg", "random", "sources", "special"}
+        names -= {
+            *mn._from_numpy,
+            "errors",
+            "graph",
+            "learn",
+            "linalg",
+            "nested",
+            "random",
+            "sources",
+            "special",
+        }
         names -= {"CellCancelled", "MatnbError"}
     return names - {"models"}
 

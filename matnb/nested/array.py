@@ -576,9 +576,15 @@ class NestedArray(StructureMethods, NDArrayOperatorsMixin):
         Raises
         ------
         ShapeError
-            For fewer values than the longest segment has, or the matrix columns.
+            For fewer values than the longest segment has.
+        IndexingError
+            Of the rows of a sparse matrix, for fewer values than it has columns with entries.
         """
         found = as_vector(x, "gather: values")
+        if self._positions is None and found.shape[0] < self.longest:
+            raise ShapeError(
+                f"gather: {found.shape[0]:,} values, but the longest segment has {self.longest:,}"
+            )
         return self._like(found[self.positions])
 
 

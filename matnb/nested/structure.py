@@ -120,8 +120,10 @@ def structure_from_offsets(offsets: object, what: str) -> Structure:
 
 def _here(values: object, what: str) -> Any:
     _check_flat(values, what)
-    if isinstance(values, list | tuple | range) or np.isscalar(values):
-        return np.asarray(values) if len(values) else np.empty(0, np.int64)  # type: ignore[arg-type]  # a list
+    if isinstance(values, list | tuple | range):
+        return np.asarray(values) if values else np.empty(0, np.int64)
+    if np.isscalar(values):
+        return np.asarray(values)
     return to_numpy(block_from(values))
 
 
@@ -155,7 +157,7 @@ def _summary(offsets: DistArray, what: str) -> Structure:
     if least < 0:
         place = int(np.argmax(counts < 0))
         _refuse_negative(place, int(counts[place]), what)
-    _check_first(first, what)
+    _check_ends(first, longest, total, what)
     wanted = _wanted(total)
     after = np.searchsorted(offsets, asarray(wanted)) if wanted.size else asarray(wanted)
     chosen = _chosen(np.asarray(after), counts.shape[0])
@@ -170,11 +172,11 @@ def _summary_here(offsets: np.ndarray, what: str) -> Structure:
     if counts.size and counts.min() < 0:
         place = int(np.argmax(counts < 0))
         _refuse_negative(place, int(counts[place]), what)
-    _check_first(int(offsets[0]), what)
+    longest = int(counts.max(initial=0))
+    _check_ends(int(offsets[0]), longest, int(offsets[-1]), what)
     chosen = _chosen(np.searchsorted(offsets, _wanted(int(offsets[-1]))), counts.size)
     bits = np.ceil(np.log2(counts + 1.0)).astype(np.int64)
     histogram = np.bincount(bits, minlength=1).tolist()
-    longest = int(counts.max(initial=0))
     return Structure(asarray(offsets), _knots(chosen, offsets[chosen]), longest, _shortened(histogram))
 
 
@@ -182,9 +184,13 @@ def _refuse_negative(place: int, count: int, what: str) -> None:
     raise ShapeError(f"{what}: segment {place} would have length {count}")
 
 
-def _check_first(first: int, what: str) -> None:
+def _check_ends(first: int, longest: int, total: int, what: str) -> None:
     if first:
         raise ShapeError(f"{what} begins with {first}: the first segment begins at 0")
+    if longest > total:
+        raise ShapeError(
+            f"{what} are for more values than 64 bits count: the longest segment has {longest:,}"
+        )
 
 
 def _wanted(total: int) -> np.ndarray:

@@ -160,7 +160,8 @@ def row_sums(pointers: IndexArray, values: NumericArray) -> NumericArray:
         out.real, out.imag = row_sums(pointers, values.real), row_sums(pointers, values.imag)
         return out
     sums = np.empty(pointers.size - 1)
-    sum_rows(unsigned(pointers), given(values), sums)
+    narrow = unsigned(pointers) if pointers.dtype.itemsize == 4 else given(pointers)
+    sum_rows(narrow, given(values), sums)
     return sums
 
 

@@ -41,9 +41,11 @@ def reduced(
         return Dense(out)
     with np.errstate(all="ignore"):
         if operation in EXTREMES:
-            _extreme_places(given(elements), given(pointers), operation == "argmax", out)
-        elif sums_as_tree(operation, dtype) and elements.size < 2**31:
-            return Dense(cast(row_sums(pointers.astype(np.int32), elements), dtype))
+            extremes = np.empty(out.size, elements.dtype)
+            _reduce_others(elements, pointers, "max" if operation == "argmax" else "min", extremes)
+            _first_places(given(elements), given(pointers), given(extremes), out)
+        elif sums_as_tree(operation, dtype):
+            return Dense(cast(row_sums(pointers, elements), dtype))
         else:
             _reduce_others(elements, pointers, operation, out)
     return Dense(out)
@@ -52,8 +54,22 @@ def reduced(
 def _given(values: Sequence[Block], start: int, stop: int) -> tuple[NumericArray, npt.NDArray[np.int64]]:
     # Values of a block, and where in it each segment begins and ends.
     *blocks, offsets = map(to_numpy, values)
-    pointers = np.clip(offsets, start, stop) - start
-    return (blocks[0] if blocks else np.empty(0)), pointers.astype(np.int64, copy=False)
+    return (blocks[0] if blocks else np.empty(0)), _within(offsets, start, stop)
+
+
+def _within(offsets: NumericArray, start: int, stop: int) -> npt.NDArray[np.int64]:
+    # Offsets counted from a block's first value, what lies outside of it at its ends.
+    if start == 0 and (not offsets.size or offsets[-1] <= stop):
+        return offsets.astype(np.int64, copy=False)
+    pointers = np.empty(offsets.size, np.int64)
+    _clip(given(offsets), start, stop, pointers)
+    return pointers
+
+
+@compiled
+def _clip(offsets: npt.NDArray[np.int64], start: int, stop: int, pointers: npt.NDArray[np.int64]) -> None:
+    for k in range(pointers.size):
+        pointers[k] = min(max(offsets[k], start), stop) - start
 
 
 def _reduce_others(
@@ -77,22 +93,20 @@ def _multiply_up(values: NumericArray, pointers: npt.NDArray[np.int64], out: Num
 
 
 @compiled
-def _extreme_places(
-    values: NumericArray, pointers: npt.NDArray[np.int64], is_largest: bool, out: npt.NDArray[np.int64]
+def _first_places(
+    values: NumericArray,
+    pointers: npt.NDArray[np.int64],
+    wanted: NumericArray,
+    places: npt.NDArray[np.int64],
 ) -> None:
-    for k in range(out.size):
-        begin, end = pointers[k], pointers[k + 1]
-        if begin == end:
-            continue
-        best = begin
-        for place in range(begin, end):
-            value, top = values[place], values[best]
-            if top != top:
+    # Where the first of the values wanted of each segment is; of NaN the first NaN.
+    for k in range(places.size):
+        begin, one = pointers[k], wanted[k]
+        for place in range(begin, pointers[k + 1]):
+            value = values[place]
+            if value == one or (value != value and one != one):
+                places[k] = place - begin
                 break
-            better = value > top if is_largest else value < top
-            if better or value != value:
-                best = place
-        out[k] = best - begin
 
 
 # One segment in several blocks.
@@ -209,7 +223,6 @@ def scanned(
     """
     block, offsets, *before = values
     elements, pointers = _given((block, offsets), start, stop)
-    pointers = np.unique(np.concatenate(([0], pointers, [elements.size])))
     continues = bool(before) and not _begins_at(offsets, start)
     out = np.empty(elements.size, dtype)
     carry = np.full(1, identity, dtype)
@@ -239,15 +252,22 @@ def _add_up(
     out: NumericArray,
 ) -> None:
     for k in range(pointers.size - 1):
-        total = carry[0] if continues and k == 0 else identity[0]
-        is_first = not (continues and k == 0)
-        for place in range(pointers[k], pointers[k + 1]):
-            value = values[place]
-            if is_exclusive:
+        begin, end = pointers[k], pointers[k + 1]
+        if begin == end:
+            continue
+        is_continued = continues and begin == 0
+        before = carry[0] if is_continued else identity[0]
+        # Where nothing is before it, the first value itself: -0.0 added to 0.0 would be 0.0.
+        total = before + values[begin] if is_continued or is_exclusive else values[begin]
+        if is_exclusive:
+            out[begin] = before
+            for place in range(begin + 1, end):
                 out[place] = total
-            total = value if is_first else total + value
-            is_first = False
-            if not is_exclusive:
+                total += values[place]
+        else:
+            out[begin] = total
+            for place in range(begin + 1, end):
+                total += values[place]
                 out[place] = total
 
 
@@ -263,8 +283,9 @@ def _extend(
     out: NumericArray,
 ) -> None:
     for k in range(pointers.size - 1):
-        top = carry[0] if continues and k == 0 else identity[0]
-        for place in range(pointers[k], pointers[k + 1]):
+        begin = pointers[k]
+        top = carry[0] if continues and begin == 0 else identity[0]
+        for place in range(begin, pointers[k + 1]):
             value = values[place]
             if is_exclusive:
                 out[place] = top
@@ -285,13 +306,16 @@ def _run_slowly(
     out: NumericArray,
     function: np.ufunc,
 ) -> None:
-    for k, (begin, end) in enumerate(pairwise(pointers)):
-        first = carry if continues and k == 0 else identity
+    for begin, end in pairwise(pointers.tolist()):
+        if begin == end:
+            continue
+        is_continued = continues and begin == 0
+        first = carry if is_continued else identity
         part = values[begin:end]
         if is_exclusive:
             part = np.concatenate((first, part[:-1]))
             function.accumulate(part, out=out[begin:end])
-        elif continues and k == 0:
+        elif is_continued:
             out[begin:end] = function.accumulate(np.concatenate((first, part)))[1:]
         else:
             function.accumulate(part, out=out[begin:end])
@@ -309,9 +333,8 @@ def spread(values: Sequence[Block], start: int, stop: int) -> Dense:
         A value for each segment, and the offsets of these.
     """
     numbers, offsets = map(to_numpy, values)
-    pointers = (np.clip(offsets, start, stop) - start).astype(np.int64, copy=False)
     out = np.empty(stop - start, numbers.dtype)
-    _spread(given(numbers), given(pointers), out)
+    _spread(given(numbers), given(_within(offsets, start, stop)), out)
     return Dense(out)
 
 

@@ -350,7 +350,7 @@ def sum_rows(pointers: UnsignedArray, values: NumericArray, out: Floats) -> None
     none: int = np.int64(0)  # type: ignore[assignment]  # as in sum_contiguous
     whole: bool = np.bool_(True)  # type: ignore[assignment]  # likewise
     for i in range(out.size):
-        begin = np.int64(pointers[i])
+        begin: int = np.int64(pointers[i])  # type: ignore[assignment]  # a number of a loop
         count = np.int64(pointers[i + 1]) - begin
         place, rest, top = np.uint64(begin), np.uint64(count & (LEAF - 1)), none
         if count >= LEAF * LEAF:

@@ -344,14 +344,14 @@ def _sum_padded(values: NumericArray, place: np.uint64, count: np.uint64, buffer
 
 
 @compiled
-def sum_rows(pointers: UnsignedArray, values: NumericArray, out: Floats) -> None:
+def sum_rows(pointers: UnsignedArray | npt.NDArray[np.int64], values: NumericArray, out: Floats) -> None:
     """Sum the values between pointers, each row by a tree of its own."""
     stack, buffer = np.empty(MOST_NODES), np.empty(ROOM)
     none: int = np.int64(0)  # type: ignore[assignment]  # as in sum_contiguous
     whole: bool = np.bool_(True)  # type: ignore[assignment]  # likewise
     for i in range(out.size):
         begin: int = np.int64(pointers[i])  # type: ignore[assignment]  # a number of a loop
-        count = np.int64(pointers[i + 1]) - begin
+        count: int = np.int64(pointers[i + 1]) - begin  # type: ignore[assignment]  # likewise
         place, rest, top = np.uint64(begin), np.uint64(count & (LEAF - 1)), none
         if count >= LEAF * LEAF:
             top = push_run(values, begin, none, count, none, whole, stack, none, buffer)

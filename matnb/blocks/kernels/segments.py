@@ -16,7 +16,10 @@ from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
 from matnb.blocks.kernels.compiled import compiled, given
 from matnb.blocks.sums import Range, row_sums, share_of, sum_of_shares, sums_as_tree
 
-_SORTED_HERE = 64  # values: longer segments are sorted by NumPy, whose call costs as much as sorting these
+# Values: longer segments are sorted by NumPy, or their values' places. Its call costs as much as sorting
+# these by two threads at once, one of which it keeps waiting.
+_SORTED_HERE, _PLACED_HERE = 40, 64
+_MOST_MOVES = 4  # a value: where more are equal, places are found by a sort that keeps equal values in order
 _UFUNCS = {"prod": np.multiply, "min": np.minimum, "max": np.maximum, "any": np.logical_or,
            "all": np.logical_and, "sum": np.add}  # fmt: skip
 EXTREMES = ("argmin", "argmax")
@@ -358,19 +361,81 @@ def ordered(values: Sequence[Block], wanted: str, start: int, stop: int) -> Dens
     if wanted == "values":
         out = elements.copy()
         _sort_short(out, given(pointers), _SORTED_HERE)
-        for k in np.flatnonzero(np.diff(pointers) > _SORTED_HERE):
-            out[pointers[k] : pointers[k + 1]].sort()
+        for begin, end, length in _longer(pointers, _SORTED_HERE):
+            out[begin:end].reshape(-1, length).sort(axis=1)
         return Dense(out)
     places = np.empty(elements.size, np.int64)
-    _place_short(given(elements), given(pointers), _SORTED_HERE, places)
-    for k in np.flatnonzero(np.diff(pointers) > _SORTED_HERE):
-        part = slice(pointers[k], pointers[k + 1])
-        places[part] = np.argsort(elements[part], kind="stable")
+    _place_short(given(elements), given(pointers), _PLACED_HERE, places)
+    _place_longer(elements, pointers, places)
     if wanted == "places":
         return Dense(places)
     ranks = np.empty(elements.size, np.int64)
     _rank(given(places), given(pointers), ranks)
     return Dense(ranks)
+
+
+def _longer(pointers: npt.NDArray[np.int64], most: int) -> list[tuple[int, int, int]]:
+    # Where segments of one length of more than so many lie behind each other, and that length: rows of a
+    # matrix, which are one call to NumPy.
+    lengths = np.diff(pointers)
+    if not lengths.size or lengths.max() <= most:
+        return []
+    changes = np.flatnonzero(np.diff(lengths)) + 1
+    first, last = np.append(0, changes), np.append(changes, lengths.size)
+    chosen = lengths[first] > most
+    bounds = (pointers[first[chosen]], pointers[last[chosen]], lengths[first[chosen]])
+    return list(zip(*(one.tolist() for one in bounds), strict=True))
+
+
+def _place_longer(
+    elements: NumericArray, pointers: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
+) -> None:
+    # NumPy's fastest sort is a third of its stable one, and leaves equal values in any order, mostly few.
+    longer = _longer(pointers, _PLACED_HERE)
+    if elements.dtype.itemsize <= 2:  # as a stable sort, it counts
+        for begin, end, length in longer:
+            rows = elements[begin:end].reshape(-1, length)
+            places[begin:end] = np.argsort(rows, axis=1, kind="stable").reshape(-1)
+        return
+    for begin, end, length in longer:
+        places[begin:end] = np.argsort(elements[begin:end].reshape(-1, length), axis=1).reshape(-1)
+    if longer:
+        are_equal = np.zeros(pointers.size - 1, np.bool_)
+        _settle_equal(given(elements), given(pointers), _PLACED_HERE, _MOST_MOVES, places, are_equal)
+        for k in np.flatnonzero(are_equal).tolist():
+            part = slice(pointers[k], pointers[k + 1])
+            places[part] = np.argsort(elements[part], kind="stable")
+
+
+@compiled
+def _settle_equal(
+    values: NumericArray,
+    pointers: npt.NDArray[np.int64],
+    most: int,
+    most_moves: int,
+    places: npt.NDArray[np.int64],
+    are_equal: npt.NDArray[np.bool_],
+) -> None:
+    # Bring the places of equal values in order, but in segments where most are equal: these are marked.
+    for k in range(are_equal.size):
+        begin, end = pointers[k], pointers[k + 1]
+        if end - begin <= most:
+            continue
+        left = most_moves * (end - begin)
+        for at in range(begin + 1, end):
+            place = places[at]
+            value = values[begin + place]
+            while at > begin and places[at - 1] > place:
+                other = values[begin + places[at - 1]]
+                if not (other == value or (other != other and value != value)):
+                    break
+                places[at] = places[at - 1]
+                at -= 1
+                left -= 1
+            places[at] = place
+            if left < 0:
+                are_equal[k] = True
+                break
 
 
 @compiled

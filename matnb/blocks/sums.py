@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import IndexArray, NumericArray, cast
-from matnb.blocks.kernels.compiled import given, unsigned
+from matnb.blocks.kernels.compiled import given
 from matnb.blocks.kernels.sum_loops import (
     LEAF,
     MOST_NODES,
@@ -148,7 +148,7 @@ class VectorSum:
         return self._stack[: self._top].copy()
 
 
-def row_sums(pointers: IndexArray, values: NumericArray) -> NumericArray:
+def row_sums(pointers: IndexArray | npt.NDArray[np.int64], values: NumericArray) -> NumericArray:
     """Return the sum of each row's stored entries, as float64 or complex128, by the tree over their places.
 
     The entries of row i are ``values[pointers[i] : pointers[i + 1]]``; a row without any sums to 0. Peak
@@ -160,7 +160,8 @@ def row_sums(pointers: IndexArray, values: NumericArray) -> NumericArray:
         out.real, out.imag = row_sums(pointers, values.real), row_sums(pointers, values.imag)
         return out
     sums = np.empty(pointers.size - 1)
-    sum_rows(unsigned(pointers), given(values), sums)
+    places = given(pointers)
+    sum_rows(places.view(np.uint32) if places.dtype == np.int32 else places, given(values), sums)
     return sums
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
@@ -21,6 +22,7 @@ from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import LAND, LOR, MAX, MIN, PLUS, TIMES
 from matnb.blocks.sums import num_nodes, sums_as_tree
+from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
@@ -52,6 +54,14 @@ class Knots:
 
     segments: Cuts
     values: Cuts
+
+    @cached_property
+    def digest(self) -> bytes:
+        """What names it in the digests of expressions: every operation on segments has some hundred knots."""
+        return digest_of(*(np.array(one, "<i8").tobytes() for one in (self.segments, self.values)))
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
 
     @property
     def num_segments(self) -> int:

@@ -16,7 +16,10 @@ from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
 from matnb.blocks.kernels.compiled import compiled, given
 from matnb.blocks.sums import Range, row_sums, share_of, sum_of_shares, sums_as_tree
 
-_SORTED_HERE = 64  # values: longer segments are sorted by NumPy, whose call costs as much as sorting these
+# Values: longer segments are sorted by NumPy, or their values' places. Its call costs as much as sorting
+# these by two threads at once, one of which it keeps waiting.
+_SORTED_HERE, _PLACED_HERE = 40, 64
+_MOST_MOVES = 4  # a value: where more are equal, places are found by a sort that keeps equal values in order
 _UFUNCS = {"prod": np.multiply, "min": np.minimum, "max": np.maximum, "any": np.logical_or,
            "all": np.logical_and, "sum": np.add}  # fmt: skip
 EXTREMES = ("argmin", "argmax")
@@ -41,9 +44,11 @@ def reduced(
         return Dense(out)
     with np.errstate(all="ignore"):
         if operation in EXTREMES:
-            _extreme_places(given(elements), given(pointers), operation == "argmax", out)
-        elif sums_as_tree(operation, dtype) and elements.size < 2**31:
-            return Dense(cast(row_sums(pointers.astype(np.int32), elements), dtype))
+            extremes = np.empty(out.size, elements.dtype)
+            _reduce_others(elements, pointers, "max" if operation == "argmax" else "min", extremes)
+            _first_places(given(elements), given(pointers), given(extremes), out)
+        elif sums_as_tree(operation, dtype):
+            return Dense(cast(row_sums(pointers, elements), dtype))
         else:
             _reduce_others(elements, pointers, operation, out)
     return Dense(out)
@@ -52,8 +57,22 @@ def reduced(
 def _given(values: Sequence[Block], start: int, stop: int) -> tuple[NumericArray, npt.NDArray[np.int64]]:
     # Values of a block, and where in it each segment begins and ends.
     *blocks, offsets = map(to_numpy, values)
-    pointers = np.clip(offsets, start, stop) - start
-    return (blocks[0] if blocks else np.empty(0)), pointers.astype(np.int64, copy=False)
+    return (blocks[0] if blocks else np.empty(0)), _within(offsets, start, stop)
+
+
+def _within(offsets: NumericArray, start: int, stop: int) -> npt.NDArray[np.int64]:
+    # Offsets counted from a block's first value, what lies outside of it at its ends.
+    if start == 0 and (not offsets.size or offsets[-1] <= stop):
+        return offsets.astype(np.int64, copy=False)
+    pointers = np.empty(offsets.size, np.int64)
+    _clip(given(offsets), start, stop, pointers)
+    return pointers
+
+
+@compiled
+def _clip(offsets: npt.NDArray[np.int64], start: int, stop: int, pointers: npt.NDArray[np.int64]) -> None:
+    for k in range(pointers.size):
+        pointers[k] = min(max(offsets[k], start), stop) - start
 
 
 def _reduce_others(
@@ -77,22 +96,20 @@ def _multiply_up(values: NumericArray, pointers: npt.NDArray[np.int64], out: Num
 
 
 @compiled
-def _extreme_places(
-    values: NumericArray, pointers: npt.NDArray[np.int64], is_largest: bool, out: npt.NDArray[np.int64]
+def _first_places(
+    values: NumericArray,
+    pointers: npt.NDArray[np.int64],
+    wanted: NumericArray,
+    places: npt.NDArray[np.int64],
 ) -> None:
-    for k in range(out.size):
-        begin, end = pointers[k], pointers[k + 1]
-        if begin == end:
-            continue
-        best = begin
-        for place in range(begin, end):
-            value, top = values[place], values[best]
-            if top != top:
+    # Where the first of the values wanted of each segment is; of NaN the first NaN.
+    for k in range(places.size):
+        begin, one = pointers[k], wanted[k]
+        for place in range(begin, pointers[k + 1]):
+            value = values[place]
+            if value == one or (value != value and one != one):
+                places[k] = place - begin
                 break
-            better = value > top if is_largest else value < top
-            if better or value != value:
-                best = place
-        out[k] = best - begin
 
 
 # One segment in several blocks.
@@ -209,7 +226,6 @@ def scanned(
     """
     block, offsets, *before = values
     elements, pointers = _given((block, offsets), start, stop)
-    pointers = np.unique(np.concatenate(([0], pointers, [elements.size])))
     continues = bool(before) and not _begins_at(offsets, start)
     out = np.empty(elements.size, dtype)
     carry = np.full(1, identity, dtype)
@@ -239,15 +255,22 @@ def _add_up(
     out: NumericArray,
 ) -> None:
     for k in range(pointers.size - 1):
-        total = carry[0] if continues and k == 0 else identity[0]
-        is_first = not (continues and k == 0)
-        for place in range(pointers[k], pointers[k + 1]):
-            value = values[place]
-            if is_exclusive:
+        begin, end = pointers[k], pointers[k + 1]
+        if begin == end:
+            continue
+        is_continued = continues and begin == 0
+        before = carry[0] if is_continued else identity[0]
+        # Where nothing is before it, the first value itself: -0.0 added to 0.0 would be 0.0.
+        total = before + values[begin] if is_continued or is_exclusive else values[begin]
+        if is_exclusive:
+            out[begin] = before
+            for place in range(begin + 1, end):
                 out[place] = total
-            total = value if is_first else total + value
-            is_first = False
-            if not is_exclusive:
+                total += values[place]
+        else:
+            out[begin] = total
+            for place in range(begin + 1, end):
+                total += values[place]
                 out[place] = total
 
 
@@ -263,8 +286,9 @@ def _extend(
     out: NumericArray,
 ) -> None:
     for k in range(pointers.size - 1):
-        top = carry[0] if continues and k == 0 else identity[0]
-        for place in range(pointers[k], pointers[k + 1]):
+        begin = pointers[k]
+        top = carry[0] if continues and begin == 0 else identity[0]
+        for place in range(begin, pointers[k + 1]):
             value = values[place]
             if is_exclusive:
                 out[place] = top
@@ -285,13 +309,16 @@ def _run_slowly(
     out: NumericArray,
     function: np.ufunc,
 ) -> None:
-    for k, (begin, end) in enumerate(pairwise(pointers)):
-        first = carry if continues and k == 0 else identity
+    for begin, end in pairwise(pointers.tolist()):
+        if begin == end:
+            continue
+        is_continued = continues and begin == 0
+        first = carry if is_continued else identity
         part = values[begin:end]
         if is_exclusive:
             part = np.concatenate((first, part[:-1]))
             function.accumulate(part, out=out[begin:end])
-        elif continues and k == 0:
+        elif is_continued:
             out[begin:end] = function.accumulate(np.concatenate((first, part)))[1:]
         else:
             function.accumulate(part, out=out[begin:end])
@@ -309,9 +336,8 @@ def spread(values: Sequence[Block], start: int, stop: int) -> Dense:
         A value for each segment, and the offsets of these.
     """
     numbers, offsets = map(to_numpy, values)
-    pointers = (np.clip(offsets, start, stop) - start).astype(np.int64, copy=False)
     out = np.empty(stop - start, numbers.dtype)
-    _spread(given(numbers), given(pointers), out)
+    _spread(given(numbers), given(_within(offsets, start, stop)), out)
     return Dense(out)
 
 
@@ -335,19 +361,81 @@ def ordered(values: Sequence[Block], wanted: str, start: int, stop: int) -> Dens
     if wanted == "values":
         out = elements.copy()
         _sort_short(out, given(pointers), _SORTED_HERE)
-        for k in np.flatnonzero(np.diff(pointers) > _SORTED_HERE):
-            out[pointers[k] : pointers[k + 1]].sort()
+        for begin, end, length in _longer(pointers, _SORTED_HERE):
+            out[begin:end].reshape(-1, length).sort(axis=1)
         return Dense(out)
     places = np.empty(elements.size, np.int64)
-    _place_short(given(elements), given(pointers), _SORTED_HERE, places)
-    for k in np.flatnonzero(np.diff(pointers) > _SORTED_HERE):
-        part = slice(pointers[k], pointers[k + 1])
-        places[part] = np.argsort(elements[part], kind="stable")
+    _place_short(given(elements), given(pointers), _PLACED_HERE, places)
+    _place_longer(elements, pointers, places)
     if wanted == "places":
         return Dense(places)
     ranks = np.empty(elements.size, np.int64)
     _rank(given(places), given(pointers), ranks)
     return Dense(ranks)
+
+
+def _longer(pointers: npt.NDArray[np.int64], most: int) -> list[tuple[int, int, int]]:
+    # Where segments of one length of more than so many lie behind each other, and that length: rows of a
+    # matrix, which are one call to NumPy.
+    lengths = np.diff(pointers)
+    if not lengths.size or lengths.max() <= most:
+        return []
+    changes = np.flatnonzero(np.diff(lengths)) + 1
+    first, last = np.append(0, changes), np.append(changes, lengths.size)
+    chosen = lengths[first] > most
+    bounds = (pointers[first[chosen]], pointers[last[chosen]], lengths[first[chosen]])
+    return list(zip(*(one.tolist() for one in bounds), strict=True))
+
+
+def _place_longer(
+    elements: NumericArray, pointers: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
+) -> None:
+    # NumPy's fastest sort is a third of its stable one, and leaves equal values in any order, mostly few.
+    longer = _longer(pointers, _PLACED_HERE)
+    if elements.dtype.itemsize <= 2:  # as a stable sort, it counts
+        for begin, end, length in longer:
+            rows = elements[begin:end].reshape(-1, length)
+            places[begin:end] = np.argsort(rows, axis=1, kind="stable").reshape(-1)
+        return
+    for begin, end, length in longer:
+        places[begin:end] = np.argsort(elements[begin:end].reshape(-1, length), axis=1).reshape(-1)
+    if longer:
+        are_equal = np.zeros(pointers.size - 1, np.bool_)
+        _settle_equal(given(elements), given(pointers), _PLACED_HERE, _MOST_MOVES, places, are_equal)
+        for k in np.flatnonzero(are_equal).tolist():
+            part = slice(pointers[k], pointers[k + 1])
+            places[part] = np.argsort(elements[part], kind="stable")
+
+
+@compiled
+def _settle_equal(
+    values: NumericArray,
+    pointers: npt.NDArray[np.int64],
+    most: int,
+    most_moves: int,
+    places: npt.NDArray[np.int64],
+    are_equal: npt.NDArray[np.bool_],
+) -> None:
+    # Bring the places of equal values in order, but in segments where most are equal: these are marked.
+    for k in range(are_equal.size):
+        begin, end = pointers[k], pointers[k + 1]
+        if end - begin <= most:
+            continue
+        left = most_moves * (end - begin)
+        for at in range(begin + 1, end):
+            place = places[at]
+            value = values[begin + place]
+            while at > begin and places[at - 1] > place:
+                other = values[begin + places[at - 1]]
+                if not (other == value or (other != other and value != value)):
+                    break
+                places[at] = places[at - 1]
+                at -= 1
+                left -= 1
+            places[at] = place
+            if left < 0:
+                are_equal[k] = True
+                break
 
 
 @compiled

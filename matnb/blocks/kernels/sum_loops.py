@@ -54,13 +54,18 @@ def _chosen(builder: ir.IRBuilder, one: ir.Value, other: ir.Value, places: Seque
 
 
 def _rows_of(
-    context: BaseContext, builder: ir.IRBuilder, array: types.Array, values: ir.Value, place: ir.Value
+    context: BaseContext,
+    builder: ir.IRBuilder,
+    array: types.Array,
+    values: ir.Value,
+    place: ir.Value,
+    width: int = LEAF,
 ) -> list[ir.Value]:
-    # a leaf as eight vectors of doubles
+    # a leaf as eight vectors of doubles, or the first values of it
     data = _memory(context, builder, array, values)
     is_double = data.type.pointee == _DOUBLE
     rows = []
-    for number in range(WIDTH):
+    for number in range(width // WIDTH):
         first = builder.add(place, _INDEX(number * WIDTH))
         row = builder.load(_vector_at(builder, data, first), align=8 if is_double else 4)
         rows.append(row if is_double else builder.fpext(row, _DOUBLES))
@@ -97,6 +102,31 @@ def _sum_of_leaf(_typing: object, array: types.Array, place: types.Integer) -> G
         return builder.extract_element(total, _INDEX(0))
 
     return types.float64(array, types.uint64), generate
+
+
+def _summing_part(width: int) -> Callable[..., Generated]:
+    # Of the first values of so many; -0.0 stands for those behind them, which adds nothing to any number.
+    def sum_part_of(
+        _typing: object, array: types.Array, place: types.Integer, count: types.Integer
+    ) -> Generated:
+        def generate(
+            context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: list[ir.Value]
+        ) -> ir.Value:
+            values, place, count = arguments
+            lanes = ir.VectorType(_INDEX, WIDTH)
+            first = builder.insert_element(ir.Constant(lanes, ir.Undefined), count, _INDEX(0))
+            counts = _chosen(builder, first, first, [0] * WIDTH)
+            rows = []
+            for number, row in enumerate(_rows_of(context, builder, signature.args[0], values, place, width)):
+                places = ir.Constant(lanes, [_INDEX(number * WIDTH + lane) for lane in range(WIDTH)])
+                is_there = builder.icmp_unsigned("<", places, counts)
+                rows.append(builder.select(is_there, row, _constant(-0.0)))
+            rows = [_sums_of_rows(builder, rows)] if width > WIDTH else rows
+            return builder.extract_element(_sums_of_rows(builder, rows), _INDEX(0))
+
+        return types.float64(array, types.uint64, types.uint64), generate
+
+    return sum_part_of
 
 
 def _measuring(count: int) -> Callable[..., Generated]:
@@ -192,6 +222,9 @@ def _node_of_leaves(_typing: object, room: types.Array) -> Generated:
 
 # The sum of the 64 values from a place on, in the order of the tree.
 sum_of_leaf: Callable[[NumericArray, np.uint64], float] = intrinsic(_sum_of_leaf)
+# The sum of the first values of a leaf, 1 to 8 or 1 to 64 of so many that can be read there.
+_sum_of_few: Callable[[NumericArray, np.uint64, np.uint64], float] = intrinsic(_summing_part(WIDTH))
+_sum_of_some: Callable[[NumericArray, np.uint64, np.uint64], float] = intrinsic(_summing_part(LEAF))
 # Find what a room has of the leaf that begins at a place of the values, and write it as of the leaf of that
 # number; or of eight leaves. Extremes are right where there is no NaN, but for the signs of zeros.
 measure_leaf: Callable[[NumericArray, np.uint64, Floats, np.uint64], None] = intrinsic(_measuring(1))
@@ -311,19 +344,39 @@ def _sum_padded(values: NumericArray, place: np.uint64, count: np.uint64, buffer
 
 
 @compiled
-def sum_rows(pointers: UnsignedArray, values: NumericArray, out: Floats) -> None:
+def sum_rows(pointers: UnsignedArray | npt.NDArray[np.int64], values: NumericArray, out: Floats) -> None:
     """Sum the values between pointers, each row by a tree of its own."""
     stack, buffer = np.empty(MOST_NODES), np.empty(ROOM)
     none: int = np.int64(0)  # type: ignore[assignment]  # as in sum_contiguous
     whole: bool = np.bool_(True)  # type: ignore[assignment]  # likewise
     for i in range(out.size):
-        place, count = np.uint64(pointers[i]), np.int64(pointers[i + 1]) - np.int64(pointers[i])
-        if count < LEAF:
-            out[i] = sum_part(values, place, np.uint64(count), buffer) + 0.0 if count else 0.0
+        begin: int = np.int64(pointers[i])  # type: ignore[assignment]  # a number of a loop
+        count: int = np.int64(pointers[i + 1]) - begin  # type: ignore[assignment]  # likewise
+        place, rest, top = np.uint64(begin), np.uint64(count & (LEAF - 1)), none
+        if count >= LEAF * LEAF:
+            top = push_run(values, begin, none, count, none, whole, stack, none, buffer)
+            out[i] = sum_stack(stack, top)
             continue
-        run = values[place : place + np.uint64(count)]
-        top = push_run(run, none, none, run.size, none, whole, stack, none, buffer)
-        out[i] = sum_stack(stack, top)
+        # A call for each row would take as long as the sum of a short one.
+        for leaf in range(count // LEAF):
+            total = sum_of_leaf(values, place)
+            place, node = place + np.uint64(LEAF), leaf
+            while node & 1:
+                top, node = top - 1, node >> 1
+                total = stack[top] + total
+            stack[top] = total
+            top += 1
+        if rest == 0:
+            top -= 1
+            total = stack[top] if count else 0.0
+        elif np.int64(place) + LEAF > values.size:
+            total = _sum_padded(values, place, rest, buffer)
+        else:
+            total = _sum_of_few(values, place, rest) if rest <= _8 else _sum_of_some(values, place, rest)
+        while top > 0:
+            top -= 1
+            total = stack[top] + total
+        out[i] = total + 0.0  # as in sum_stack
 
 
 @compiled

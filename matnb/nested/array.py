@@ -11,12 +11,12 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from matnb.blocks.kernels.labels import reduced_dtype
 from matnb.blocks.semiring import MONOIDS, PLUS, TIMES
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError, suggestion
-from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
-from matnb.lazy.creation import arange, full, zeros
+from matnb.lazy.array import DistArray, handle_of, wrap
+from matnb.lazy.creation import full, zeros
 from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.ufuncs import astype
 from matnb.nested.structure import Structure, as_vector, check_same
-from matnb.ops.segments import SCANS, SegmentOrder, SegmentReduce, SegmentScan, SegmentSpread
+from matnb.ops.segments import SCANS, SegmentOrder, SegmentPlaces, SegmentReduce, SegmentScan, SegmentSpread
 
 Strategy = Literal["segmented", "uniform"]
 _BY_MONOID = {"plus": "sum", "times": "prod", "min": "min", "max": "max", "lor": "any", "land": "all"}
@@ -79,8 +79,9 @@ class NestedArray(NDArrayOperatorsMixin):
         """
         if self._positions is not None:
             return self._positions
-        starts = self._spread(self.offsets[:-1])
-        return wrap(expression_of(arange(self.num_values) - starts))
+        if not self.num_values:
+            return zeros(0, np.int64)
+        return wrap(SegmentPlaces(self.offsets.expression, self._structure.knots, self._structure.cuts))
 
     @property
     def num_segments(self) -> int:
@@ -380,9 +381,15 @@ class NestedArray(NDArrayOperatorsMixin):
         Raises
         ------
         ShapeError
-            For fewer values than the longest segment has, or the matrix columns.
+            For fewer values than the longest segment has.
+        IndexingError
+            When it runs, for a place beyond them, where there are gaps.
         """
         found = as_vector(x, "gather: values")
+        if self._positions is None and found.shape[0] < self.longest:
+            raise ShapeError(
+                f"gather: {found.shape[0]:,} values, but the longest segment has {self.longest:,}"
+            )
         return self._like(found[self.positions])
 
 

@@ -38,7 +38,8 @@ class _Folder:
             return None
         # What stays the same in a loop is made once, before it.
         functions = [one for one in made_for(head, self._uses, lambda _: False) if one.free == head.free]
-        inputs, links = (head,), tuple[Link, ...]()
+        inputs: tuple[Expr, ...] = (head,)
+        links: tuple[Link, ...] = ()
         if functions:
             first = next(one for function in functions for one in function.operands if one not in functions)
             others, links = chain_of(head, first, functions)

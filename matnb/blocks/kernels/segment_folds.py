@@ -19,7 +19,7 @@ from matnb.blocks.kernels.compiled import compiled, given
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.indexing import gather
 from matnb.blocks.kernels.segments import UFUNCS, multiply_up, reduce_filled
-from matnb.blocks.kernels.sum_loops import LEAF, MOST_NODES, ROOM, push_run, sum_part, sum_stack
+from matnb.blocks.kernels.sum_loops import LEAF, MOST_NODES, ROOM, Floats, push_run, sum_part, sum_stack
 from matnb.blocks.sums import VectorSum, single_or_double, sums_as_tree
 from matnb.errors import IndexingError
 
@@ -193,10 +193,10 @@ def _sum_tile(
     begin: int,
     first: int,
     last: int,
-    stack: NumericArray,
+    stack: Floats,
     top: int,
-    buffer: NumericArray,
-    out: NumericArray,
+    buffer: Floats,
+    out: Floats,
 ) -> int:
     # As ``sum_rows``; of a segment that goes on in the next tile the nodes stay on the stack.
     end = begin + values.size

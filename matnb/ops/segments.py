@@ -241,7 +241,7 @@ def _(node: SegmentReduce, operands: Sequence[Value]) -> Value:
     found = np.full(node.shape, node.identity, node.dtype)
     values, offsets, *others = map(dense, operands)
     if node.fold is not None:
-        values = _folded_values(node.fold, [values, *others], offsets)
+        values = _folded_values(node, [values, *others], offsets)
     for number, one in enumerate(segments_of(values, offsets)):
         if one.size and node.operation in ("sum", "prod"):
             found[number] = getattr(np, node.operation)(one, dtype=node.dtype)
@@ -250,8 +250,10 @@ def _(node: SegmentReduce, operands: Sequence[Value]) -> Value:
     return found
 
 
-def _folded_values(fold: Fold, read: list[np.ndarray], offsets: np.ndarray) -> np.ndarray:
+def _folded_values(node: SegmentReduce, read: list[np.ndarray], offsets: np.ndarray) -> np.ndarray:
     # What functions make of all values.
+    fold = node.fold
+    assert fold is not None, "functions of values"
     counts = np.diff(offsets)
     within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
     values: list[np.ndarray] = []

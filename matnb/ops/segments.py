@@ -18,7 +18,7 @@ import numpy as np
 from matnb.blocks.grid import Grid, all_of
 from matnb.blocks.kernels import segments as kernels
 from matnb.blocks.kernels.reductions import accumulator_dtype
-from matnb.blocks.kernels.segment_folds import Fold, folded, folded_share
+from matnb.blocks.kernels.segment_folds import SegmentFold, folded, folded_share
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import LAND, LOR, MAX, MIN, PLUS, TIMES
 from matnb.blocks.sums import num_nodes, sums_as_tree
@@ -106,7 +106,7 @@ class SegmentReduce(Expr):
     operation: str
     element: np.dtype
     inputs: tuple[Expr, ...] = ()
-    fold: Fold | None = None
+    fold: SegmentFold | None = None
 
     def __post_init__(self) -> None:
         _check(self.values, self.offsets, self.knots)

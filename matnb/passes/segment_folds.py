@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.segment_folds import Fold
+from matnb.blocks.kernels.segment_folds import SegmentFold
 from matnb.blocks.kernels.segments import EXTREMES
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite
@@ -59,13 +59,13 @@ class _Folder:
             (str(kind), tuple(every.index(one) for one in read))
             for kind, read in zip(kinds, reads, strict=True)
         )
-        fold = Fold(operands, links, node.values.dtype, tuple(span for _, span in every))
+        fold = SegmentFold(operands, links, node.values.dtype, tuple(span for _, span in every))
         (values, _), *others = every
         rest = tuple(one for one, _ in others)
         return SegmentReduce(values, node.offsets, node.knots, node.operation, node.element, rest, fold)
 
     def _kind(self, one: Expr, node: SegmentReduce) -> str | None:
-        # How a function of the values reads an operand: see Fold.
+        # How a function of the values reads an operand: see SegmentFold.
         head = node.values
         match one:
             case Pick(_, (SegmentPlaces(offsets),), 0) if offsets is node.offsets and self._is_picked(

@@ -29,7 +29,7 @@ _0 = np.uint64(0)
 
 
 @dataclass(frozen=True)
-class Fold:
+class SegmentFold:
     """Functions of values of segments, which are reduced but not held.
 
     Attributes
@@ -57,7 +57,7 @@ class _Tiles:
     # What the functions make of some values, tile by tile; a segment is cut where leaves of its tree end.
 
     def __init__(
-        self, read: Sequence[Block], fold: Fold, pointers: npt.NDArray[np.int64], place: int
+        self, read: Sequence[Block], fold: SegmentFold, pointers: npt.NDArray[np.int64], place: int
     ) -> None:
         self._arrays = [to_numpy(one) for one in read]
         self._fold, self._pointers, self._place = fold, pointers, place
@@ -123,7 +123,7 @@ def _pick_placed(
 
 def folded(
     values: Sequence[Block],
-    fold: Fold,
+    fold: SegmentFold,
     operation: str,
     dtype: np.dtype,
     identity: object,
@@ -218,7 +218,9 @@ def _sum_tile(
     return top
 
 
-def _factors(read: Sequence[Block], fold: Fold) -> tuple[NumericArray, NumericArray, NumericArray] | None:
+def _factors(
+    read: Sequence[Block], fold: SegmentFold
+) -> tuple[NumericArray, NumericArray, NumericArray] | None:
     # Values, what is picked for each of them, and the places, where their product is all that is summed.
     kinds = dict(fold.operands)
     if len(fold.links) != 1 or fold.links[0].name != "multiply" or set(kinds) != {"values", "picked"}:
@@ -276,7 +278,7 @@ def _sum_products(
 
 
 def folded_share(
-    values: Sequence[Block], fold: Fold, operation: str, dtype: np.dtype, place: int, count: int
+    values: Sequence[Block], fold: SegmentFold, operation: str, dtype: np.dtype, place: int, count: int
 ) -> Dense:
     """Return what a part of one segment has for the whole, as ``segments.share`` of what functions make.
 

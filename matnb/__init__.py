@@ -21,7 +21,7 @@ from matnb.lazy.functions.namespace import numpy_names as _numpy_names
 from matnb.lazy.functions.ordering import topk
 from matnb.lazy.functions.plots import plot, spy
 from matnb.lazy.functions.reductions import reduce
-from matnb.lazy.functions.scanning import associative_scan
+from matnb.lazy.functions.scanning import associative_scan, scan
 from matnb.lazy.functions.sliding import rolling
 from matnb.lazy.indexing.dynamic import dynamic_slice, dynamic_update_slice
 from matnb.lazy.loop import cond, iterate, iteration
@@ -109,6 +109,7 @@ __all__ = [
     "replicated",
     "rolling",
     "save",
+    "scan",
     "scatter_reduce",
     "semiring",
     "simulate",

@@ -12,13 +12,13 @@ from matnb.balance.situation import Strategy
 from matnb.blocks.kernels.labels import reduced_dtype
 from matnb.blocks.semiring import MONOIDS, PLUS, TIMES
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError, suggestion
-from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
-from matnb.lazy.creation import arange, full, zeros
+from matnb.lazy.array import DistArray, handle_of, wrap
+from matnb.lazy.creation import full, zeros
 from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.ufuncs import astype
 from matnb.nested.showing import explained, nested_facts
 from matnb.nested.structure import Structure, as_vector, check_same, is_nested
-from matnb.ops.segments import SCANS, SegmentOrder, SegmentReduce, SegmentScan, SegmentSpread
+from matnb.ops.segments import SCANS, SegmentOrder, SegmentPlaces, SegmentReduce, SegmentScan, SegmentSpread
 from matnb.pictures.facts import NestedFacts
 from matnb.pictures.nested import nested_html, nested_text
 
@@ -221,8 +221,9 @@ class NestedArray(StructureMethods, NDArrayOperatorsMixin):
         """
         if self._positions is not None:
             return self._positions
-        starts = self._spread(self.offsets[:-1])
-        return wrap(expression_of(arange(self.num_values) - starts))
+        if not self.num_values:
+            return zeros(0, np.int64)
+        return wrap(SegmentPlaces(self.offsets.expression, self._structure.knots, self._structure.cuts))
 
     @property
     def num_segments(self) -> int:
@@ -578,7 +579,7 @@ class NestedArray(StructureMethods, NDArrayOperatorsMixin):
         ShapeError
             For fewer values than the longest segment has.
         IndexingError
-            Of the rows of a sparse matrix, for fewer values than it has columns with entries.
+            When it runs, for a place beyond them, where there are gaps.
         """
         found = as_vector(x, "gather: values")
         if self._positions is None and found.shape[0] < self.longest:

@@ -16,14 +16,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from matnb.blocks.grid import Grid
+from matnb.blocks.grid import Grid, all_of
 from matnb.blocks.kernels import segments as kernels
 from matnb.blocks.kernels.reductions import accumulator_dtype
+from matnb.blocks.kernels.segment_folds import SegmentFold, folded, folded_share
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import LAND, LOR, MAX, MIN, PLUS, TIMES
 from matnb.blocks.sums import num_nodes, sums_as_tree
 from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Expr
+from matnb.ops.maps import called
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Run
@@ -112,7 +114,7 @@ class SegmentReduce(Expr):
     """What an operation leaves of each segment's values; of an empty one the operation's identity.
 
     ``operation`` is one of ``OPERATIONS``, or "argmin" or "argmax", which give places within the segment and
-    -1 for an empty one.
+    -1 for an empty one. With ``fold`` it reduces functions of values and of what ``inputs`` have for them.
     """
 
     plain: ClassVar[bool] = True
@@ -121,10 +123,13 @@ class SegmentReduce(Expr):
     knots: Knots
     operation: str
     element: np.dtype
+    inputs: tuple[Expr, ...] = ()
+    fold: SegmentFold | None = None
 
     def __post_init__(self) -> None:
         _check(self.values, self.offsets, self.knots)
-        self._settle((self.knots.num_segments,), self.element, False, self.values, self.offsets)
+        operands = (self.values, self.offsets, *self.inputs)
+        self._settle((self.knots.num_segments,), self.element, False, *operands)
 
     @property
     def identity(self) -> np.generic:
@@ -133,8 +138,31 @@ class SegmentReduce(Expr):
             return np.int64(-1)
         return OPERATIONS[self.operation].identity(self.element)
 
+    @property
+    def reduced_dtype(self) -> np.dtype:
+        """The dtype of what is reduced."""
+        return self.values.dtype if self.fold is None else self.fold.dtype
+
+    @property
+    def is_product(self) -> bool:
+        """Whether it is a sparse matrix, whose rows are the segments, times a vector."""
+        if self.fold is None or self.operation != "sum":
+            return False
+        kinds = sorted(kind for kind, _ in self.fold.operands)
+        names = [link.name for link in self.fold.links if link.name != "astype"]
+        return names == ["multiply"] and kinds in (["picked", "values"], ["placed", "values"])
+
+    @property
+    def words(self) -> str:
+        """What it does, for a user."""
+        if self.is_product:
+            return "A @ x, the product of a sparse matrix and a vector: sum of segments, in tiles"
+        if self.fold is None:
+            return self.operation
+        return " ".join([*(link.name for link in self.fold.links), "and", self.operation, "in tiles"])
+
     def _text(self, operands: Sequence[str]) -> str:
-        return f"{self.operation} of segments({', '.join(operands)})"
+        return f"{self.words if self.fold else self.operation} of segments({', '.join(operands)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -199,6 +227,22 @@ class SegmentSpread(Expr):
         return f"spread over segments({', '.join(operands)})"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class SegmentPlaces(Expr):
+    """Where within its segment each value is, from 0; cut at ``cuts``."""
+
+    plain: ClassVar[bool] = True
+    offsets: Expr
+    knots: Knots
+    cuts: Cuts
+
+    def __post_init__(self) -> None:
+        self._settle((self.knots.num_values,), _INT64, False, self.offsets)
+
+    def _text(self, operands: Sequence[str]) -> str:
+        return f"places within segments({', '.join(operands)})"
+
+
 def _check(values: Expr, offsets: Expr, knots: Knots) -> None:
     assert values.shape == (knots.num_values,), "the values of all segments"
     assert offsets.shape == (knots.num_segments + 1,), "where each begins, and the end"
@@ -213,12 +257,34 @@ def segments_of(values: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
 def _(node: SegmentReduce, operands: Sequence[Value]) -> Value:
     """Return what is left of each segment."""
     found = np.full(node.shape, node.identity, node.dtype)
-    for number, one in enumerate(segments_of(*map(dense, operands))):
+    values, offsets, *others = map(dense, operands)
+    if node.fold is not None:
+        values = _folded_values(node, [values, *others], offsets)
+    for number, one in enumerate(segments_of(values, offsets)):
         if one.size and node.operation in ("sum", "prod"):
             found[number] = getattr(np, node.operation)(one, dtype=node.dtype)
         elif one.size:
             found[number] = getattr(np, node.operation)(one)
     return found
+
+
+def _folded_values(node: SegmentReduce, read: list[np.ndarray], offsets: np.ndarray) -> np.ndarray:
+    # What functions make of all values.
+    fold = node.fold
+    assert fold is not None, "functions of values"
+    counts = np.diff(offsets)
+    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
+    values: list[np.ndarray] = []
+    for kind, places in fold.operands:
+        first = read[places[0]]
+        if kind == "segments":
+            first = np.repeat(first, counts)
+        elif kind in ("picked", "placed"):
+            first = first[read[places[1]] if kind == "picked" else within]
+        values.append(first)
+    for link in fold.links:
+        values.append(called(link, [values[place] for place in link.arguments]))
+    return values[-1]
 
 
 @means(SegmentScan)
@@ -257,9 +323,17 @@ def _(node: SegmentSpread, operands: Sequence[Value]) -> Value:
     return np.concatenate([np.empty(0, node.dtype), *parts]).astype(node.dtype)
 
 
+@means(SegmentPlaces)
+def _(node: SegmentPlaces, operands: Sequence[Value]) -> Value:
+    """Return the place of each value in its segment."""
+    parts = [np.arange(end - begin) for begin, end in pairwise(dense(operands[0]))]
+    return np.concatenate([np.empty(0, node.dtype), *parts]).astype(node.dtype)
+
+
 # Tasks: results are cut next to where the values are, and each is made where most of its values are.
 
 _HOLDING_BYTES = 8  # an offset
+_TILE_BYTES = 2**20  # what functions make of a tile, on the way
 
 
 def _home(node: Expr, start: int, stop: int, writer: PlanWriter) -> int:
@@ -281,7 +355,7 @@ def _(node: SegmentReduce, writer: PlanWriter, workers: Workers) -> None:
     bounds = list(pairwise(knots.values[one] for one in chosen))
     grid = Grid((tuple(knots.segments[one] for one in chosen),))
     owners = tuple(_home(values, start, stop, writer) for start, stop in bounds)
-    for block in writer.each_block(node, Layout(grid, owners), "segments", node.operation):
+    for block in writer.each_block(node, Layout(grid, owners), "segments", node.words):
         (start, stop), (first, last) = bounds[block.number], block.region[0]
         options = (node.operation, node.dtype, node.identity)
         if last - first == 1 and len(_parts(values, start, stop, writer)) > 1:
@@ -291,10 +365,36 @@ def _(node: SegmentReduce, writer: PlanWriter, workers: Workers) -> None:
             run = Run(kernels.of_shares, (*options, ranges))
             block.do(run, *map(block.read, _write_shares(node, start, stop, writer)))
             continue
-        read = [writer.read(block, values, ((start, stop),), block.owner, alone=True)] if start < stop else []
+        read = _read_values(node, (start, stop), (first, last), block, block.owner, writer)
         offsets = writer.read(block, node.offsets, ((first, last + 1),), block.owner)
         block.take(2 * _HOLDING_BYTES * (last - first))
-        block.do(Run(kernels.reduced, (*options, start, stop)), *read, offsets)
+        run = Run(kernels.reduced, (*options, start, stop))
+        if node.fold is not None:
+            run = Run(folded, (node.fold, *options, start, stop))
+            block.take(2 * _HOLDING_BYTES * (last - first) + _TILE_BYTES)
+        block.do(run, *read, offsets)
+
+
+def _read_values(
+    node: SegmentReduce,
+    part: tuple[int, int],
+    segments: tuple[int, int],
+    task: TaskWriter,
+    owner: int,
+    writer: PlanWriter,
+) -> list[tuple[bool, int]]:
+    # Of what is reduced the part in some segments; nothing where that is empty.
+    if part[0] == part[1]:
+        return []
+    if node.fold is None:
+        return [writer.read(task, node.values, (part,), owner, alone=True)]
+    found = []
+    for span, one in zip(node.fold.spans, (node.values, *node.inputs), strict=True):
+        if span == "whole":
+            found.append(task.read(writer.block(one, all_of(one.shape), owner)))
+        else:
+            found.append(writer.read(task, one, (part if span == "values" else segments,), owner))
+    return found
 
 
 def _parts(node: Expr, start: int, stop: int, writer: PlanWriter) -> list[tuple[int, int, int]]:
@@ -309,15 +409,21 @@ def _parts(node: Expr, start: int, stop: int, writer: PlanWriter) -> list[tuple[
 
 def _write_shares(node: SegmentReduce, start: int, stop: int, writer: PlanWriter) -> list[Slot]:
     # The shares of the parts of one segment; of extremes those, then their places.
-    wide = accumulator_dtype("sum", node.dtype) if node.operation == "sum" else node.values.dtype
+    wide = accumulator_dtype("sum", node.dtype) if node.operation == "sum" else node.reduced_dtype
+    segment = node.knots.segments[bisect_right(node.knots.values, start) - 1]
     in_order = node.operation == "prod" and node.dtype.kind in "fc"
     shares: list[Slot] = []
     places: list[Slot] = []
     for low, high, owner in _parts(node.values, start, stop, writer):
         task = TaskWriter()
-        value = writer.read(task, node.values, ((low, high),), owner)
+        read = _read_values(node, (low, high), (segment, segment + 1), task, owner, writer)
         before = [task.read(shares[-1])] if in_order and shares else []
-        task.do(Run(kernels.share, (node.operation, node.dtype, low - start)), value, *before)
+        options = (node.operation, node.dtype, low - start)
+        run = Run(kernels.share, options)
+        if node.fold is not None:
+            run = Run(folded_share, (node.fold, *options, high - low))
+            task.take(_TILE_BYTES)
+        task.do(run, *read, *before)
         is_tree = sums_as_tree(node.operation, node.dtype)
         count = num_nodes(low - start, high - start) if is_tree else 1
         shares.append(writer.add(task, owner, "segments", count * wide.itemsize, node))
@@ -410,3 +516,13 @@ def _(node: SegmentSpread, writer: PlanWriter, workers: Workers) -> None:
         numbers = writer.read(block, node.numbers, ((first, last),), block.owner)
         offsets = writer.read(block, node.offsets, ((first, last + 1),), block.owner)
         block.do(Run(kernels.spread, (start, stop)), numbers, offsets)
+
+
+@lowers(SegmentPlaces)
+def _(node: SegmentPlaces, writer: PlanWriter, workers: Workers) -> None:
+    """Write the tasks that give each value its place in its segment."""
+    for block in writer.each_block(node, laid_out(Grid((node.cuts,)), workers), "spread", "places"):
+        start, stop = block.region[0]
+        first, last = node.knots.around(start, stop)
+        offsets = writer.read(block, node.offsets, ((first, last + 1),), block.owner)
+        block.do(Run(kernels.places_within, (start, stop)), offsets)

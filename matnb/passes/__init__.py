@@ -14,6 +14,7 @@ from matnb.passes.order import order_operands
 from matnb.passes.quotients import multiply_quotients
 from matnb.passes.row_searches import search_rows
 from matnb.passes.sampling import sample
+from matnb.passes.segment_folds import fold_segments
 from matnb.passes.tall_products import multiply_tall
 from matnb.passes.transposes import move_transposes
 
@@ -47,6 +48,7 @@ PASSES: tuple[PassEntry, ...] = (
     PassEntry("tall products", multiply_tall, "with the next last: no other pass looks into what they make"),
     PassEntry("row searches", search_rows, "last, after what is made of products in any case"),
     PassEntry("quotients", multiply_quotients, "beside it: what it makes has no inside to look into"),
+    PassEntry("segment folds", fold_segments, "likewise, and after what changes functions of values"),
 )
 
 

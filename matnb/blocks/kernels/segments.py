@@ -20,7 +20,7 @@ from matnb.blocks.sums import Range, row_sums, share_of, sum_of_shares, sums_as_
 # these by two threads at once, one of which it keeps waiting.
 _SORTED_HERE, _PLACED_HERE = 40, 64
 _MOST_MOVES = 4  # a value: where more are equal, places are found by a sort that keeps equal values in order
-_UFUNCS = {"prod": np.multiply, "min": np.minimum, "max": np.maximum, "any": np.logical_or,
+UFUNCS = {"prod": np.multiply, "min": np.minimum, "max": np.maximum, "any": np.logical_or,
            "all": np.logical_and, "sum": np.add}  # fmt: skip
 EXTREMES = ("argmin", "argmax")
 
@@ -45,12 +45,12 @@ def reduced(
     with np.errstate(all="ignore"):
         if operation in EXTREMES:
             extremes = np.empty(out.size, elements.dtype)
-            _reduce_others(elements, pointers, "max" if operation == "argmax" else "min", extremes)
+            reduce_filled(elements, pointers, "max" if operation == "argmax" else "min", extremes)
             _first_places(given(elements), given(pointers), given(extremes), out)
         elif sums_as_tree(operation, dtype):
             return Dense(cast(row_sums(pointers, elements), dtype))
         else:
-            _reduce_others(elements, pointers, operation, out)
+            reduce_filled(elements, pointers, operation, out)
     return Dense(out)
 
 
@@ -75,21 +75,23 @@ def _clip(offsets: npt.NDArray[np.int64], start: int, stop: int, pointers: npt.N
         pointers[k] = min(max(offsets[k], start), stop) - start
 
 
-def _reduce_others(
+def reduce_filled(
     elements: NumericArray, pointers: npt.NDArray[np.int64], operation: str, out: NumericArray
 ) -> None:
+    """Write what an operation leaves of segments that are not empty; products go on from what is there."""
     # NumPy's reduceat gives the element there for an empty segment, so it sees the others alone.
     if operation == "prod" and out.dtype.kind in "fc":
-        _multiply_up(given(cast(elements, out.dtype)), given(pointers), out)
+        multiply_up(given(cast(elements, out.dtype)), given(pointers), out)
         return
-    ufunc, begins = _UFUNCS[operation], pointers[:-1]
+    ufunc, begins = UFUNCS[operation], pointers[:-1]
     filled = begins < pointers[1:]
     element = None if operation in ("any", "all") else out.dtype
     out[filled] = ufunc.reduceat(elements, begins[filled], dtype=element)
 
 
 @compiled
-def _multiply_up(values: NumericArray, pointers: npt.NDArray[np.int64], out: NumericArray) -> None:
+def multiply_up(values: NumericArray, pointers: npt.NDArray[np.int64], out: NumericArray) -> None:
+    """Multiply each number by the values of its segment, one after the other."""
     for k in range(out.size):
         for place in range(pointers[k], pointers[k + 1]):
             out[k] *= values[place]
@@ -127,13 +129,13 @@ def share(values: Sequence[Block], operation: str, dtype: np.dtype, place: int) 
             return Dense(share_of(elements, (0,), 0, place))
         if operation == "prod" and dtype.kind in "fc":
             out = np.ones(1, dtype) if len(values) < 2 else to_numpy(values[1]).copy()
-            _multiply_up(given(cast(elements, dtype)), np.array([0, elements.size]), out)
+            multiply_up(given(cast(elements, dtype)), np.array([0, elements.size]), out)
             return Dense(out)
         if operation in EXTREMES:
             at = int(np.argmax(elements) if operation == "argmax" else np.argmin(elements))
             return Dense(elements[at : at + 1].copy())
         element = None if operation in ("any", "all") else dtype
-        return Dense(np.asarray(_UFUNCS[operation].reduce(elements, keepdims=True, dtype=element), dtype))
+        return Dense(np.asarray(UFUNCS[operation].reduce(elements, keepdims=True, dtype=element), dtype))
 
 
 def extreme_place(values: Sequence[Block], operation: str, place: int) -> Dense:
@@ -158,7 +160,7 @@ def of_shares(
             best = np.argmax(elements) if operation == "argmax" else np.argmin(elements)
             return Dense(places[best : best + 1])
         whole = np.concatenate(parts)
-        return Dense(np.asarray(_UFUNCS[operation].reduce(whole, keepdims=True), dtype))
+        return Dense(np.asarray(UFUNCS[operation].reduce(whole, keepdims=True), dtype))
 
 
 # Running values within segments.
@@ -339,6 +341,27 @@ def spread(values: Sequence[Block], start: int, stop: int) -> Dense:
     out = np.empty(stop - start, numbers.dtype)
     _spread(given(numbers), given(_within(offsets, start, stop)), out)
     return Dense(out)
+
+
+def places_within(values: Sequence[Block], start: int, stop: int) -> Dense:
+    """Return where within its segment each place from ``start`` to ``stop`` is; of the segments' offsets."""
+    offsets = to_numpy(values[0]).astype(np.int64, copy=False)
+    pointers = np.clip(offsets, start, stop)
+    places = np.arange(start, stop)
+    _take_off(given(offsets), given(pointers), start, places)
+    return Dense(places)
+
+
+@compiled
+def _take_off(
+    offsets: npt.NDArray[np.int64],
+    pointers: npt.NDArray[np.int64],
+    start: int,
+    places: npt.NDArray[np.int64],
+) -> None:
+    for k in range(offsets.size - 1):
+        for place in range(pointers[k] - start, pointers[k + 1] - start):
+            places[place] -= offsets[k]
 
 
 @compiled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,12 @@ import numpy.typing as npt
 
 from matnb.blocks.creation import Full
 from matnb.blocks.kernels.calls import results_of
-from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError
 from matnb.expr.control import Variable
 from matnb.expr.nodes import Broadcast, Create, Expr
 from matnb.lazy import reductions
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
-from matnb.lazy.functions.mapping import portable
+from matnb.lazy.functions.mapping import map_blocks, portable
 from matnb.lazy.functions.ordering import dense_of
 from matnb.lazy.functions.reductions import dtype_into, is_given, result
 from matnb.lazy.functions.shaping import flattened, joined, laned
@@ -203,6 +204,265 @@ def _one_number(factors: Expr) -> Expr:
 
 _SCANNED = (np.add, np.multiply, np.minimum, np.maximum)
 _OF_RECURRENCES = ({np.dtype(np.float64)}, {np.dtype(np.float32)})
+
+
+@shows_user_frames
+def scan(
+    x: object,
+    operator: Callable[..., object],
+    identity: object,
+    update: Callable[..., object] | None = None,
+    *,
+    axis: int = 0,
+    exclusive: bool = False,
+    check: bool = False,
+) -> DistArray:
+    """Return the running values that an operator makes of an identity and the elements along an axis.
+
+    Elements may be of one dtype, T, and running values of another, U, such as counts of what elements are.
+    Blocks are scanned at the same time, each from the identity, and meet what those before them come to.
+
+    Parameters
+    ----------
+    x
+        The elements.
+    operator
+        ``operator(u, a)`` takes running values and the elements that follow them, two arrays of one shape, of
+        dtypes U and T, and returns the next running values, of U. A ufunc such as ``np.maximum`` is taken as
+        ``ufunc.accumulate`` with the dtype of the identity.
+    identity
+        What running values begin with: a number, whose dtype is U, or an array of numbers of the shape of
+        ``x`` without the axis. Python's own numbers take the dtype that they have beside ``x``.
+    update
+        ``update(u, v)`` takes running values, and those of elements behind them from the identity on, and
+        returns those of all of them. If T and U are the same, the operator is taken by default.
+    axis
+        The axis to scan along.
+    exclusive
+        Return the running values before each element, the first the identity, not those up to each one.
+    check
+        Try the laws below on elements drawn from ``x``, which are computed now.
+
+    Returns
+    -------
+    DistArray
+        Of the shape of ``x`` and dtype U.
+
+    Raises
+    ------
+    DTypeError
+        If T and U differ and ``update`` is missing, or if a function gives what is not of U.
+    ShapeError
+        For an array without axes, an identity of another shape, or if a function changes the shapes.
+    OptionError
+        If a function fails on an example or cannot be sent to workers, if the identity changes itself, or if
+        ``check`` finds a law broken.
+    UnsupportedError
+        For a ufunc in which grouping matters, without ``update``.
+    LoopBodyError
+        For ``check`` of elements that depend on the state of a loop.
+    KernelError
+        If a function raises on a worker, with its error and traceback.
+
+    Notes
+    -----
+    This is the block-parallel scan of the paper on nested data parallelism on Spark (definition 2), less the
+    identity in front. Three laws make it the same as a scan from one element to the next: ``update`` is
+    associative, ``update(identity, u)`` is u, and ``operator(u, a)`` is ``update(u, operator(identity, a))``.
+    By the last one elements are made running values of their own, which ``update`` then combines as
+    :func:`matnb.associative_scan` does. The last bits of floats may depend on how arrays are split.
+
+    Examples
+    --------
+    How many elements up to each one are above 2, a whole number:
+
+    >>> import numpy as np
+    >>> import matnb as mn
+    >>> def count_large(total, element):
+    ...     return total + (element > 2)
+    >>> x = mn.asarray([3.0, 1.0, 4.0, 1.0, 5.0])
+    >>> mn.scan(x, count_large, np.int64(0), update=np.add).compute()
+    array([1, 1, 2, 2, 3])
+    """
+    node = dense_of(expression_of(x))
+    if not node.ndim:
+        raise ShapeError("scan: x has no axes; give an array with at least one")
+    place = one_axis(axis, node.ndim)
+    start = _identity_of(identity, node, place)
+    is_alone = update is None or update is operator
+    by = operator if update is None else update
+    is_known = isinstance(operator, np.ufunc) and is_alone
+    if is_known:
+        reductions.associative(operator, "accumulate")  # type: ignore[arg-type]  # a ufunc
+    elif is_alone and node.dtype != start.dtype:
+        raise DTypeError(
+            f"scan: elements are {node.dtype} and running values {start.dtype}: give update=, which combines "
+            f"two running values, or an identity of dtype {node.dtype}"
+        )
+    law = _ScanLaw(operator, by, start, place)
+    law.check_identity()
+    if check:
+        law.check_on(_drawn_elements(node, place))
+    if is_known:
+        made = reductions.scanned(node, operator, place, start.dtype)  # type: ignore[arg-type]  # a ufunc
+    else:
+        lifted = node if is_alone else law.lifted(node)
+        known = _known_scan(by, [lifted], True, place, False)
+        function = None if known else portable(by, law.name, "scan")
+        made = known[0] if known else AssociativeScan((lifted,), function, True, 0, place, False)  # type: ignore[arg-type]  # a function
+    return wrap(_from_identity(made, start, place) if exclusive else made)
+
+
+def _identity_of(identity: object, node: Expr, axis: int) -> np.ndarray:
+    # Of the shape of x with length 1 along the axis, or a number for all.
+    if type(identity) in (bool, int, float, complex):
+        return np.asarray(identity, np.result_type(node.dtype, identity))  # type: ignore[arg-type]  # a number
+    found = np.asarray(identity)
+    if found.dtype.kind not in "biufc":
+        raise DTypeError(f"scan: the identity is a {type(identity).__name__}: give a number, or numbers")
+    lane = (*node.shape[:axis], *node.shape[axis + 1 :])
+    if found.shape not in ((), lane):
+        raise ShapeError(
+            f"scan: the identity has shape {found.shape}: give a number, or an array of shape {lane}, that "
+            f"of x without axis {axis}"
+        )
+    return np.expand_dims(found, axis) if found.ndim else found
+
+
+def _from_identity(scanned: Expr, start: np.ndarray, axis: int) -> Expr:
+    if not scanned.shape[axis]:
+        return scanned
+    shape = (*scanned.shape[:axis], 1, *scanned.shape[axis + 1 :])
+    first = expression_of(start) if start.ndim else Broadcast(literal(start[()], start.dtype), shape)
+    return joined([first, _taken(wrap(scanned), axis, slice(None, -1)).expression], axis)
+
+
+@dataclass(frozen=True, eq=False)
+class _FromIdentity:
+    """What an operator makes of an identity and elements; ``start`` is of length 1 along the axis, or 0-d."""
+
+    pyfunc: Callable[..., object]  # the name by which errors find a user's line
+    start: np.ndarray
+    axis: int
+
+    def __call__(self, block: np.ndarray, *, place: tuple[slice, ...]) -> object:
+        """Return running values of their own for elements of a block."""
+        part = tuple(slice(None) if k == self.axis else one for k, one in enumerate(place))
+        start = self.start[part] if self.start.ndim else self.start
+        return self.pyfunc(np.broadcast_to(start, block.shape), block)
+
+
+@dataclass(frozen=True, eq=False)
+class _ScanLaw:
+    """The functions of a scan, tried on examples and on elements."""
+
+    operator: Callable[..., object]
+    update: Callable[..., object]
+    start: np.ndarray
+    axis: int
+
+    @property
+    def name(self) -> str:
+        """Of the function that combines running values."""
+        return getattr(self.update, "__name__", type(self.update).__name__)
+
+    def _called(self, fn: Callable[..., object], left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        # What a function gives, of the shape and dtype that running values have.
+        name = getattr(fn, "__name__", type(fn).__name__)
+        try:
+            with np.errstate(all="ignore"):
+                made = results_of((fn(left, right),), name)[0]
+        except DTypeError:
+            raise
+        except Exception as error:  # a user's function raises what it likes
+            raise OptionError(
+                f"scan: {name} raised {type(error).__name__} on arrays of shape {left.shape}: {error}; it is "
+                "called with two arrays of one shape"
+            ) from error
+        if made.shape != right.shape:
+            raise ShapeError(
+                f"scan: {name} returns shape {made.shape} for arrays of shape {right.shape}: it must keep it"
+            )
+        dtype = self.start.dtype
+        if not isinstance(fn, np.ufunc) and not np.can_cast(made.dtype, dtype, "same_kind"):
+            raise DTypeError(
+                f"scan: {name} returns {made.dtype}, and running values are {dtype} as the identity is: give "
+                "one of the dtype that it returns"
+            )
+        return made.astype(dtype)
+
+    def check_identity(self) -> None:
+        """Refuse an identity that becomes another number beside itself, and functions that fail."""
+        shape = tuple(2 if k == self.axis else n for k, n in enumerate(self.start.shape)) or (2,)
+        starts = np.broadcast_to(self.start, shape)
+        made = self._called(self.update, starts, starts)
+        if not np.array_equal(made, starts, equal_nan=made.dtype.kind in "fc"):
+            raise OptionError(
+                f"scan: {_first(self.start)} is no identity of {self.name}, which makes {_first(made)} of it "
+                "and itself"
+            )
+
+    def lifted(self, node: Expr) -> Expr:
+        """Return the running values of each element alone."""
+        each = _FromIdentity(self.operator, self.start, self.axis)
+        small = tuple(min(2, length) for length in node.shape)
+        whole = tuple(slice(0, length) for length in small)
+        ones = np.ones(small, node.dtype)
+        self._called(lambda _, block: each(block, place=whole), ones, ones)
+        return map_blocks(each, wrap(node), shape=node.shape, dtype=self.start.dtype, pure=True).expression
+
+    def check_on(self, elements: np.ndarray) -> None:
+        """Refuse functions that break a law on elements, which lie along the axis."""
+        starts = np.broadcast_to(self.start, elements.shape)
+        sums = own = self._called(self.operator, starts, elements)
+        other_name = getattr(self.operator, "__name__", type(self.operator).__name__)
+        keeps = "does not keep what follows the identity, as it"
+        for turn in range(2):  # of elements, then of what two of them make
+            one, other = np.roll(own, 1 + turn, self.axis), np.roll(sums, 3 + turn, self.axis)
+            pair, after = self._called(self.update, sums, one), self._called(self.update, one, other)
+            first_pair = self._called(self.update, pair, other)
+            last_pair = self._called(self.update, sums, after)
+            self._compare("is not associative, as it", first_pair, last_pair)
+            self._compare(keeps, self._called(self.update, starts, pair), pair)
+            onward = self._called(self.operator, pair, elements)
+            laws = f"does not go with {other_name}, as operator(u, a) and update(u, operator(identity, a))"
+            self._compare(laws, onward, self._called(self.update, pair, own), "give")
+            sums = pair
+        if self.update is self.operator:
+            self._compare(keeps, own, elements.astype(own.dtype))
+
+    def _compare(self, what: str, one: np.ndarray, other: np.ndarray, gives: str = "gives") -> None:
+        if one.dtype.kind in "fc":
+            near = float(np.sqrt(np.finfo(one.dtype).eps))
+            finite = np.abs(one[np.isfinite(one)])
+            same = np.isclose(one, other, near, near * finite.max(initial=0), equal_nan=True)
+        else:
+            same = one == other
+        if not same.all():
+            at = np.unravel_index(np.argmin(same), same.shape)
+            raise OptionError(
+                f"scan: {self.name} {what} {gives} {one[at]} and {other[at]} on elements drawn of x; see the "
+                "laws in the notes of mn.scan"
+            )
+
+
+def _first(values: np.ndarray) -> object:
+    return values.reshape(-1)[0]
+
+
+_NUM_DRAWN = 24  # elements along the axis on which laws are tried
+
+
+def _drawn_elements(node: Expr, axis: int) -> np.ndarray:
+    length = node.shape[axis]
+    if not node.size:
+        return np.empty((*node.shape[:axis], 0, *node.shape[axis + 1 :]), node.dtype)
+    if node.free:
+        raise LoopBodyError(
+            "scan: check=True asks for elements that depend on the state of a loop; check it before the loop"
+        )
+    drawn = np.sort(np.random.default_rng(0).choice(length, min(length, _NUM_DRAWN), replace=False))
+    return np.asarray(wrap(node)[(slice(None),) * axis + (drawn,)])
 
 
 def _register_cumulative(ufunc: np.ufunc, function: object) -> None:

@@ -1,0 +1,58 @@
+"""Nested arrays in loops: the structure stays, the values are the state's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import matnb as mn
+
+
+@pytest.fixture(
+    scope="module",
+    params=["interpret", "dask", "gang", "auto", pytest.param("processes", marks=pytest.mark.cluster)],
+)
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    options: dict[str, Any] = {
+        "interpret": {"engine": "interpret"},
+        "dask": {"workers": 2, "threads": 1, "engine": "dask"},
+        "gang": {"workers": 2, "threads": 1, "engine": "gang"},
+        "auto": {"workers": 1, "threads": 2},
+        "processes": {"workers": 2, "threads": 1, "processes": True},
+    }[request.param]
+    with mn.start(**options):
+        yield request.param
+    mn.stop()
+
+
+COUNTS = [3, 0, 70, 1, 400, 26]
+
+
+@pytest.mark.parametrize("strategy", ["segmented", "uniform"])
+def test_a_loop_has_the_bits_of_a_python_loop(engine: str, strategy: str) -> None:
+    values = np.random.default_rng(1).random(500)
+    N = mn.nested.unflatten(mn.asarray(values, blocks=4), COUNTS, strategy=strategy)
+
+    def step(state: Any) -> Any:
+        v, y = state
+        M = N.with_values(v)
+        gathered = (N * N.gather(v)).sum()
+        return (M / (1 + (M * M).sum())).values + 0.1, y + gathered + M.max()
+
+    start = (mn.asarray(values, blocks=4), mn.zeros(6))
+    found, _ = mn.iterate(step, start, max_iterations=3)
+    plain = start
+    for _ in range(3):
+        plain = step(plain)
+    for one, other in zip(found, plain, strict=True):
+        assert one.compute().tobytes() == other.compute().tobytes()
+
+
+def test_structure_is_not_made_in_a_body(engine: str) -> None:
+    with pytest.raises(mn.errors.LoopBodyError, match="make the structure before the loop"):
+        mn.iterate(
+            lambda n: mn.nested.unflatten(np.ones(6), n).count(), mn.asarray([1, 2, 3]), max_iterations=2
+        )

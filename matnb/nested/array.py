@@ -162,6 +162,30 @@ class StructureMethods:
 
         return transpose(self, num_segments)  # type: ignore[arg-type]  # which has these methods
 
+    def to_arrow(self) -> Any:
+        """Compute it and return a ``pyarrow.LargeListArray``; bounded as ``compute()``, not complex."""
+        from matnb.nested.interchange import to_arrow  # which makes nested arrays
+
+        return to_arrow(self)
+
+    def to_awkward(self) -> Any:
+        """Compute it and return an ``ak.Array`` of lists; bounded as ``compute()``."""
+        from matnb.nested.interchange import to_awkward
+
+        return to_awkward(self)
+
+    def unique(self) -> NestedArray:
+        """Return the distinct values of each segment, ascending, NaN once, as ``np.unique`` of each."""
+        from matnb.nested.selecting import unique  # which makes nested arrays
+
+        return unique(self)
+
+    def topk(self, k: int, largest: bool = True) -> TopSegments:
+        """Return the ``k`` largest values of each segment and their places, as :func:`matnb.nested.topk`."""
+        from matnb.nested.selecting import topk
+
+        return topk(self, k, largest)
+
 
 class NestedArray(StructureMethods, NDArrayOperatorsMixin):
     """Values divided into segments of unequal length, such as the neighbors of each vertex.
@@ -284,18 +308,6 @@ class NestedArray(StructureMethods, NDArrayOperatorsMixin):
         values: np.ndarray = np.asarray(self._values)
         offsets: np.ndarray = np.asarray(self.offsets)
         return [values[begin:end].tolist() for begin, end in pairwise(offsets)]
-
-    def to_arrow(self) -> Any:
-        """Compute it and return a ``pyarrow.LargeListArray``; bounded as ``compute()``, not complex."""
-        from matnb.nested.interchange import to_arrow  # which makes nested arrays
-
-        return to_arrow(self)
-
-    def to_awkward(self) -> Any:
-        """Compute it and return an ``ak.Array`` of lists; bounded as ``compute()``."""
-        from matnb.nested.interchange import to_awkward
-
-        return to_awkward(self)
 
     def flatten(self) -> DistArray:
         """Return the values of all segments one after the other."""
@@ -516,18 +528,6 @@ class NestedArray(StructureMethods, NDArrayOperatorsMixin):
             return self._values if wanted == "values" else zeros(0, np.int64)
         offsets, knots = self.offsets.expression, self._structure.knots
         return wrap(SegmentOrder(self._values.expression, offsets, knots, wanted))
-
-    def unique(self) -> NestedArray:
-        """Return the distinct values of each segment, ascending, NaN once, as ``np.unique`` of each."""
-        from matnb.nested.selecting import unique  # which makes nested arrays
-
-        return unique(self)
-
-    def topk(self, k: int, largest: bool = True) -> TopSegments:
-        """Return the ``k`` largest values of each segment and their places, as :func:`matnb.nested.topk`."""
-        from matnb.nested.selecting import topk
-
-        return topk(self, k, largest)
 
     # Functions of elements.
 

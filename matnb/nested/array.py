@@ -166,25 +166,25 @@ class StructureMethods:
         """Compute it and return a ``pyarrow.LargeListArray``; bounded as ``compute()``, not complex."""
         from matnb.nested.interchange import to_arrow  # which makes nested arrays
 
-        return to_arrow(self)
+        return to_arrow(self)  # type: ignore[arg-type]  # which has these methods
 
     def to_awkward(self) -> Any:
         """Compute it and return an ``ak.Array`` of lists; bounded as ``compute()``."""
         from matnb.nested.interchange import to_awkward
 
-        return to_awkward(self)
+        return to_awkward(self)  # type: ignore[arg-type]  # which has these methods
 
     def unique(self) -> NestedArray:
         """Return the distinct values of each segment, ascending, NaN once, as ``np.unique`` of each."""
         from matnb.nested.selecting import unique  # which makes nested arrays
 
-        return unique(self)
+        return unique(self)  # type: ignore[arg-type]  # which has these methods
 
     def topk(self, k: int, largest: bool = True) -> TopSegments:
         """Return the ``k`` largest values of each segment and their places, as :func:`matnb.nested.topk`."""
         from matnb.nested.selecting import topk
 
-        return topk(self, k, largest)
+        return topk(self, k, largest)  # type: ignore[arg-type]  # which has these methods
 
 
 class NestedArray(StructureMethods, NDArrayOperatorsMixin):

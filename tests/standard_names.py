@@ -143,8 +143,9 @@ LIBRARY = {
         "learn.Correlation learn.Entropy learn.Perplexity learn.Top"
     ),
     "Nested arrays": (
-        "nested.unflatten nested.from_offsets nested.from_lists nested.from_rows nested.from_keys nested.merge "
-        "nested.from_arrow nested.from_awkward nested.load nested.unique nested.unique_counts nested.topk scan"
+        "nested.unflatten nested.from_offsets nested.from_lists nested.from_rows nested.from_keys "
+        "nested.merge nested.from_arrow nested.from_awkward nested.load nested.unique "
+        "nested.unique_counts nested.topk scan"
     ),
     "Sources of batches": "sources.memory sources.files sources.calls sources.blended sources.joined",
 }

@@ -113,3 +113,10 @@ def test_no_value_comes_to_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     segments.topk(2)
     assert asked
     assert max(asked) < 1500  # summaries of structures
+
+
+def test_functions_are_the_methods() -> None:
+    N = mn.nested.from_lists([[2, 1, 2], [], [3, 3]])
+    assert mn.nested.unique(N).tolist() == N.unique().tolist() == [[1, 2], [], [3]]
+    one, other = mn.nested.topk(N, 1), N.topk(1)
+    assert one[0].tolist() == other[0].tolist() == [[2], [], [3]]

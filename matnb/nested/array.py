@@ -16,9 +16,10 @@ from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import full, zeros
 from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.ufuncs import astype
+from matnb.nested.orders import ordered
 from matnb.nested.showing import explained, nested_facts
 from matnb.nested.structure import Structure, as_vector, check_same, is_nested
-from matnb.ops.segments import SCANS, SegmentOrder, SegmentPlaces, SegmentReduce, SegmentScan, SegmentSpread
+from matnb.ops.segments import SCANS, SegmentPlaces, SegmentReduce, SegmentScan, SegmentSpread
 from matnb.pictures.facts import NestedFacts
 from matnb.pictures.nested import nested_html, nested_text
 
@@ -526,8 +527,7 @@ class NestedArray(StructureMethods, NDArrayOperatorsMixin):
     def _ordered(self, wanted: str) -> DistArray:
         if not self.num_values:
             return self._values if wanted == "values" else zeros(0, np.int64)
-        offsets, knots = self.offsets.expression, self._structure.knots
-        return wrap(SegmentOrder(self._values.expression, offsets, knots, wanted))
+        return ordered(self._values, self._structure, wanted)
 
     # Functions of elements.
 

@@ -11,6 +11,7 @@ import numpy as np
 from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.expr.nodes import Regrid
 from matnb.lazy.array import DistArray, handle_of, wrap
+from matnb.lazy.creation import zeros
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.functions.grouping import GroupBy, Way, groupby
 from matnb.lazy.indexing.compress import parts_of, picked_parts
@@ -255,9 +256,6 @@ def _of_groups(values: DistArray, groups: Way) -> NestedArray:
     structure = structure_from_counts(wrap(groups.counted()), "nested: the number of values of each group")
     order: Any = np.argsort(wrap(groups.numbered()[0]), kind="stable")
     taken = values[order]
-    if values.expression.free and structure.num_values:  # in a loop's body nothing is planned yet
-        cuts = evaluator().planned_layout(order.expression).grid.cuts[0]
-        return NestedArray(taken, replace(structure, cuts=cuts), "uniform")
     return nested(taken, structure, "auto", "nested: groups")
 
 
@@ -279,6 +277,9 @@ def nested(
         raise ShapeError(f"{what} are for {structure.num_values:,} values, but there are {values.shape[0]:,}")
     if not structure.num_values:
         return NestedArray(values, replace(structure, cuts=(0, 0)), "segmented", positions)
+    if values.expression.free:  # in a loop's body nothing is planned yet: cut as an array of this length is
+        cuts = evaluator().planned_layout(zeros(structure.num_values, values.dtype).expression).grid.cuts[0]
+        return NestedArray(values, replace(structure, cuts=cuts), "uniform", positions)
     given = evaluator().planned_layout(values.expression).grid.cuts[0]
     session = current_session()
     workers = session.strategies.workers()

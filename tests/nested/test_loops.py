@@ -56,3 +56,17 @@ def test_structure_is_not_made_in_a_body(engine: str) -> None:
         mn.iterate(
             lambda n: mn.nested.unflatten(np.ones(6), n).count(), mn.asarray([1, 2, 3]), max_iterations=2
         )
+
+
+@pytest.mark.parametrize("engine", ["interpret", "auto"])
+def test_values_of_a_loop_are_divided_by_lengths_that_are_fixed(engine: str) -> None:
+    def step(x: mn.DistArray) -> mn.DistArray:
+        return mn.nested.unflatten(x, [2, 0, 3]).cumsum().values * 0.5
+
+    with mn.start(workers=1, threads=2, engine=engine):
+        found, _ = mn.iterate(step, mn.ones(5), max_iterations=3)
+        expected = np.ones(5)
+        for _ in range(3):
+            expected = np.concatenate([np.cumsum(expected[:2]), np.cumsum(expected[2:])]) * 0.5
+        np.testing.assert_array_equal(found.compute(), expected)
+    mn.stop()

@@ -19,7 +19,16 @@ from matnb.blocks.kernels.compiled import compiled, given
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.indexing import gather
 from matnb.blocks.kernels.segments import UFUNCS, multiply_up, reduce_filled
-from matnb.blocks.kernels.sum_loops import LEAF, MOST_NODES, ROOM, Floats, push_run, sum_part, sum_stack
+from matnb.blocks.kernels.sum_loops import (
+    LEAF,
+    MOST_NODES,
+    ROOM,
+    Floats,
+    push_run,
+    sum_part,
+    sum_rows,
+    sum_stack,
+)
 from matnb.blocks.sums import VectorSum, single_or_double, sums_as_tree
 from matnb.errors import IndexingError
 
@@ -249,31 +258,54 @@ def _sum_products(
     places: NumericArray,
     pointers: npt.NDArray[np.int64],
     tile: NumericArray,
-    out: NumericArray,
+    out: Floats,
 ) -> int:
-    # As ``sum_rows`` of products that are made some leaves at a time: the first place that is out of range.
+    # As ``sum_rows`` of products that are made some segments at a time, or leaves of a long one: the first
+    # place that is out of range.
     stack, buffer = np.empty(MOST_NODES), np.empty(ROOM)
     none: int = np.int64(0)  # type: ignore[assignment]  # as in sum_contiguous
     whole: bool = np.bool_(True)  # type: ignore[assignment]  # likewise
-    for k in range(out.size):
-        low, count = pointers[k], pointers[k + 1] - pointers[k]
-        if count == 0:
+    k = none
+    while k < out.size:
+        low, last = pointers[k], k
+        while last < out.size and pointers[last + 1] - low <= tile.size:
+            last += 1
+        if last > k:
+            bad = _multiply_into(tile, values, x, places, low, pointers[last])
+            if bad >= 0:
+                return bad
+            sum_rows(pointers[k : last + 1] - low, tile, out[k:last])
+            k = last
             continue
-        top = none
-        for at in range(0, count, _PRODUCTS):
-            upto = min(at + _PRODUCTS, count)
-            for i in range(upto - at):
-                place = np.int64(places[low + at + i])
-                if place < 0:
-                    place += x.size
-                if place < 0 or place >= x.size:
-                    return int(low + at + i)
-                tile[i] = values[low + at + i] * x[place]
-            if count >= LEAF:
-                top = push_run(tile, -at, at, upto, none, whole, stack, top, buffer)
-        out[k] = (
-            sum_stack(stack, top) if count >= LEAF else sum_part(tile, _0, np.uint64(count), buffer) + 0.0
-        )
+        count, top = pointers[k + 1] - low, none
+        for at in range(0, count, tile.size):
+            upto = min(at + tile.size, count)
+            bad = _multiply_into(tile, values, x, places, low + at, low + upto)
+            if bad >= 0:
+                return bad
+            top = push_run(tile, -at, at, upto, none, whole, stack, top, buffer)
+        out[k] = sum_stack(stack, top)
+        k += 1
+    return -1
+
+
+@compiled
+def _multiply_into(
+    tile: NumericArray, values: NumericArray, x: NumericArray, places: NumericArray, begin: int, end: int
+) -> int:
+    # Without a branch for each place, which costs as much as picking its element; and unsigned, or each
+    # access would ask whether it counts from the end.
+    some, where, size, is_any = values[begin:end], places[begin:end], np.int64(x.size), False
+    for at in range(np.uint64(end - begin)):
+        place = np.int64(where[at])
+        from_start = place + size if place < 0 else place
+        is_bad = np.uint64(from_start) >= np.uint64(size)
+        is_any |= bool(is_bad)
+        tile[at] = some[at] * x[_0 if is_bad else np.uint64(from_start)]
+    if is_any:
+        for number in range(begin, end):
+            if not -size <= np.int64(places[number]) < size:
+                return number
     return -1
 
 

@@ -11,11 +11,12 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from matnb.balance.situation import Strategy
 from matnb.blocks.kernels.labels import reduced_dtype
 from matnb.blocks.semiring import MONOIDS, PLUS, TIMES
-from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError, suggestion
+from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import full, zeros
 from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.ufuncs import astype
+from matnb.nested.numpy_calls import NumpyCalls, check_call
 from matnb.nested.showing import explained, nested_facts
 from matnb.nested.structure import Structure, as_vector, check_same, is_nested
 from matnb.ops.segments import SCANS, SegmentOrder, SegmentPlaces, SegmentReduce, SegmentScan, SegmentSpread
@@ -187,7 +188,7 @@ class StructureMethods:
         return topk(self, k, largest)
 
 
-class NestedArray(StructureMethods, NDArrayOperatorsMixin):
+class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
     """Values divided into segments of unequal length, such as the neighbors of each vertex.
 
     Made by :func:`matnb.nested.unflatten` and its like. Operations along the last axis give a value for each
@@ -532,10 +533,7 @@ class NestedArray(StructureMethods, NDArrayOperatorsMixin):
     # Functions of elements.
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
-        if method != "__call__" or options.get("out") is not None:
-            raise UnsupportedError(
-                f"np.{ufunc.__name__}.{method} of a nested array: use methods such as N.sum() or N.cumsum()"
-            )
+        check_call(ufunc, method, options)
         if any(is_nested(one) and not isinstance(one, NestedArray) for one in inputs):
             return NotImplemented  # one of more levels takes others with it
         arrays = [one for one in inputs if isinstance(one, NestedArray)]

@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from matnb.errors import OptionError, ShapeError, UnsupportedError
+from matnb.errors import OptionError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.evaluator import evaluator
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import nested
+from matnb.nested.numpy_calls import NumpyCalls, check_call
 from matnb.nested.structure import Structure, check_same, structure_from_offsets
 
 AnyNested: TypeAlias = "NestedArray | DeepNestedArray"
@@ -40,7 +41,7 @@ def _along(name: str, *, is_reduction: bool = False) -> Callable[..., Any]:
     return method
 
 
-class DeepNestedArray(NDArrayOperatorsMixin):
+class DeepNestedArray(NumpyCalls, NDArrayOperatorsMixin):
     """Segments of segments, such as the words of the sentences of each document.
 
     Made by :func:`matnb.nested.unflatten` of a nested array. What works along an axis works along the
@@ -203,10 +204,7 @@ class DeepNestedArray(NDArrayOperatorsMixin):
     # Functions of elements.
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
-        if method != "__call__" or options.get("out") is not None:
-            raise UnsupportedError(
-                f"np.{ufunc.__name__}.{method} of a nested array: use methods such as N.sum() or N.cumsum()"
-            )
+        check_call(ufunc, method, options)
         inner = [self._beside(one, ufunc.__name__) for one in inputs]
         return self._around(getattr(ufunc, method)(*inner, **options))
 

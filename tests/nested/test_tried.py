@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
 import matnb as mn
+from matnb.errors import (
+    NotScalarError,
+    UnsupportedError,
+)
+
+LISTS = [[3.0, 1.0], [], [2.0], [5.0, 4.0]]
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _session() -> Iterator[None]:
     with mn.start(workers=1, threads=2):
         yield
+
+
+def four() -> mn.nested.NestedArray:
+    return mn.nested.from_lists(LISTS)
 
 
 def test_segments_are_taken_again_after_the_same_ones_were_computed() -> None:
@@ -23,3 +34,75 @@ def test_segments_are_taken_again_after_the_same_ones_were_computed() -> None:
     mn.nested.unflatten(values, counts, strategy="uniform")[::-1].values.compute()
     again = mn.nested.unflatten(values, counts, strategy="segmented")[::-1]
     assert again.tolist()[:2] == [[5003.0, 5004.0, 5005.0], []]
+
+
+# Truth.
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_comparison_has_no_truth_value(deep: bool) -> None:
+    one, other = (mn.nested.from_lists([[1], [2, 3]]), mn.nested.from_lists([[1], [2, 4]]))
+    if deep:
+        one, other = mn.nested.unflatten(one, [2]), mn.nested.unflatten(other, [2])
+    with pytest.raises(NotScalarError, match=r"N\.values\.all\(\)"):
+        assert one == other
+
+
+def test_in_looks_through_all_values() -> None:
+    assert 4 in four()
+    assert 7 not in four()
+    assert 4 in mn.nested.unflatten(four(), [2, 2])
+
+
+# NumPy's functions.
+
+
+@pytest.mark.parametrize(
+    "name", ["sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "mean", "var", "std"]
+)
+def test_numpys_reductions_go_along_segments(name: str) -> None:
+    lists = [[3.0, 1.0], [2.0], [5.0, 4.0]]
+    want = [getattr(np, name)(one) for one in lists]
+    function: Callable[..., Any] = getattr(np, name)
+    nested = mn.nested.from_lists(lists)
+    assert function(nested, axis=-1).tolist() == want
+    assert function(mn.nested.unflatten(nested, [1, 2]), axis=-1).tolist() == [want[:1], want[1:]]
+    for axis in (None, 0):
+        with pytest.raises(UnsupportedError, match=rf"N\.{name}\(\).*np\.{name}\(N\.values\)"):
+            function(nested, axis=axis)
+    with pytest.raises(UnsupportedError, match="keepdims"):
+        np.sum(nested, axis=-1, keepdims=True)  # type: ignore[call-overload]
+
+
+def test_numpys_orders_go_along_segments() -> None:
+    nested: Any = four()
+    assert np.sort(nested).tolist() == [[1.0, 3.0], [], [2.0], [4.0, 5.0]]
+    assert np.argsort(nested, -1).tolist() == [[1, 0], [], [0], [1, 0]]
+    assert np.cumsum(nested, axis=1).tolist() == [[3.0, 4.0], [], [2.0], [5.0, 9.0]]
+    assert np.std(mn.nested.from_lists([[3.0, 1.0]]), axis=1, ddof=1).tolist() == [np.std([3, 1], ddof=1)]  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda nested: np.median(nested, axis=-1),
+        lambda nested: np.concatenate([nested, nested]),
+        lambda nested: np.where(nested > 2, nested, 0),
+        lambda nested: np.where(nested.count() > 1, nested, 0),
+        lambda nested: np.asarray(nested),
+        lambda nested: np.asarray(mn.nested.unflatten(nested, [2, 2])),
+        mn.asarray,
+        lambda nested: nested @ nested,
+        lambda nested: nested @ np.ones(4),
+        lambda nested: np.add(nested, 1, out=np.zeros(5)),
+    ],
+)
+def test_what_nested_arrays_do_not_do_is_refused_with_what_to_write(call: Callable[[Any], object]) -> None:
+    with pytest.raises(UnsupportedError, match=r"of a nested array.* N |N\.values|\(N \* M\)\.sum"):
+        call(four())
+
+
+def test_operators_in_place_are_refused() -> None:
+    nested: Any = four()
+    with pytest.raises(UnsupportedError, match=r"write N = N \+ M"):
+        nested += 1

@@ -43,7 +43,8 @@ class StructureMethods:
         key
             An integer for a segment; a segment and a place in it, both may count back from the end; of an
             array with ``positions`` a segment and a position. Or a slice of segments, one boolean a segment,
-            or integers, which may repeat; arrays may be NumPy's or DistArrays.
+            or integers, which may repeat; arrays may be NumPy's or DistArrays. Nested booleans of the same
+            segments, such as ``N > 0``, select values within each segment.
 
         Returns
         -------
@@ -65,6 +66,8 @@ class StructureMethods:
         >>> N = mn.nested.from_lists([[1, 2], [], [3, 4, 5]])
         >>> int(N[2, 1]), N[-1].tolist(), N[[2, 0, 2]].count().tolist()
         (4, [3, 4, 5], [3, 2, 3])
+        >>> N[N > 1].tolist()
+        [[2], [], [3, 4, 5]]
         """
         from matnb.nested.indexing import indexed  # which makes nested arrays
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import awkward as ak
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import matnb as mn
 from matnb.errors import (
+    IndexingError,
+    LoopBodyError,
     NotScalarError,
+    ShapeError,
     UnsupportedError,
 )
 
@@ -106,3 +111,35 @@ def test_operators_in_place_are_refused() -> None:
     nested: Any = four()
     with pytest.raises(UnsupportedError, match=r"write N = N \+ M"):
         nested += 1
+
+
+# Values selected within segments.
+
+
+@pytest.mark.parametrize("strategy", ["segmented", "uniform"])
+def test_a_nested_mask_selects_values_of_each_segment(strategy: str) -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 5, 300)
+    values = rng.random(counts.sum())
+    nested = mn.nested.unflatten(mn.asarray(values), counts, strategy=strategy)
+    array = ak.unflatten(values, counts)
+    assert nested[nested > 0.5].tolist() == array[array > 0.5].tolist()
+    assert nested[nested > 2].tolist() == [[]] * 300
+
+
+def test_a_nested_mask_keeps_positions() -> None:
+    rows = mn.nested.from_rows(sp.csr_array(np.array([[0.0, 2, 1], [0, 0, 0], [4, 0, 3]])))
+    chosen = rows[rows < 4]
+    assert chosen.tolist() == [[2.0, 1.0], [], [3.0]]
+    assert chosen.positions.tolist() == [1, 2, 2]
+
+
+def test_nested_indices_that_are_no_masks_are_refused() -> None:
+    nested = four()
+    with pytest.raises(ShapeError, match=r"N\[mask\]: segment 0 has length 2 in one and 1"):
+        nested[mn.nested.from_lists([[True], [], [True], [True]])]
+    for other in (nested, mn.nested.unflatten(nested > 2, [2, 2])):
+        with pytest.raises(IndexingError, match="as N > 0 is"):
+            nested[other]
+    with pytest.raises(LoopBodyError, match="depends on the state of a loop"):
+        mn.iterate(lambda x: nested[nested.with_values(x) > 1].sum(), nested.values, max_iterations=2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
+from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError, suggestion
 from matnb.expr.nodes import Regrid
 from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.evaluator import evaluator
@@ -274,11 +274,18 @@ def nested(
     ------
     ShapeError
         Where there are more or fewer values than the segments have.
+    LoopBodyError
+        For values that depend on the state of a loop.
     """
     if structure.num_values != values.shape[0]:
         raise ShapeError(f"{what} are for {structure.num_values:,} values, but there are {values.shape[0]:,}")
     if not structure.num_values:
         return NestedArray(values, replace(structure, cuts=(0, 0)), "segmented", positions)
+    if values.expression.free:
+        raise LoopBodyError(
+            f"{what} are for values that depend on the state of a loop, whose blocks are not known yet: make "
+            "the nested array before the loop, and others of its segments by N.with_values(values)"
+        )
     given = evaluator().planned_layout(values.expression).grid.cuts[0]
     session = current_session()
     workers = session.strategies.workers()

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 import matnb as mn
 from matnb.errors import (
+    DTypeError,
     IndexingError,
     LoopBodyError,
     NotScalarError,
@@ -143,3 +144,21 @@ def test_nested_indices_that_are_no_masks_are_refused() -> None:
             nested[other]
     with pytest.raises(LoopBodyError, match="depends on the state of a loop"):
         mn.iterate(lambda x: nested[nested.with_values(x) > 1].sum(), nested.values, max_iterations=2)
+
+
+# Loops and other levels.
+
+
+def test_segments_of_a_loops_state_are_refused_with_the_way() -> None:
+    values = mn.asarray(np.arange(5.0))
+    for made in (lambda x: mn.nested.unflatten(x, [2, 3]), lambda x: mn.nested.merge(x, x)):
+        with pytest.raises(LoopBodyError, match=r"before the loop.*N\.with_values"):
+            mn.iterate(lambda x, made=made: made(x).sum(), values, max_iterations=2)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("function", [mn.nested.unique, mn.nested.unique_counts, mn.nested.topk])
+def test_functions_of_one_level_refuse_others(function: Callable[..., object]) -> None:
+    arguments = (1,) if function is mn.nested.topk else ()
+    for given in ([[1, 2]], mn.nested.unflatten(four(), [2, 2])):
+        with pytest.raises(DTypeError, match="no nested array of one level"):
+            function(given, *arguments)

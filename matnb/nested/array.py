@@ -417,7 +417,7 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
         return (total / counts).astype(dtype)  # type: ignore[no-any-return]  # recorded
 
     def var(self, axis: int = -1, *, ddof: float = 0) -> DistArray:
-        """Return the variance of each segment, NaN where its length is ``ddof``, which is taken off it."""
+        """Return the variance of each segment, as ``np.var`` with ``ddof``; NaN of an empty one."""
         _check_axis(axis)
         dtype = mean_dtype(self.dtype)
         wide = np.result_type(dtype, np.float64)

@@ -192,7 +192,7 @@ def _masked(array: NestedArray, mask: DistArray) -> NestedArray:
 def _filtered(array: NestedArray, mask: NestedArray) -> NestedArray:
     # The values of each segment for which a mask of the same segments is true, as in Awkward Array.
     if type(mask) is not type(array) or mask.dtype.kind != "b":
-        raise IndexingError("a nested index of a nested array has as many levels and is boolean, as N > 0 is")
+        raise IndexingError("a nested index of a nested array is boolean and has no more levels, as N > 0")
     check_same(array._structure, mask._structure, "N[mask]")
     counts = mask.sum()
     evaluator().persist([mask.values.expression, counts.expression])

@@ -140,13 +140,30 @@ def test_nested_indices_that_are_no_masks_are_refused() -> None:
     with pytest.raises(ShapeError, match=r"N\[mask\]: segment 0 has length 2 in one and 1"):
         nested[mn.nested.from_lists([[True], [], [True], [True]])]
     for other in (nested, mn.nested.unflatten(nested > 2, [2, 2])):
-        with pytest.raises(IndexingError, match="as N > 0 is"):
+        with pytest.raises(IndexingError, match="as N > 0"):
             nested[other]
     with pytest.raises(LoopBodyError, match="depends on the state of a loop"):
         mn.iterate(lambda x: nested[nested.with_values(x) > 1].sum(), nested.values, max_iterations=2)
 
 
 # Loops and other levels.
+
+
+def test_outermost_segments_are_indexed_as_lists_are() -> None:
+    lists = [[[1, 2], []], [], [[3]], [[4, 5], [6], []]]
+    inner = mn.nested.from_lists([segment for outer in lists for segment in outer])
+    nested, array = mn.nested.unflatten(inner, [2, 0, 1, 3]), ak.Array(lists)
+    keys = (0, 1, -1, slice(1, 3), slice(None, None, -1), slice(0, 0), [3, 0, 0], [True, False, True, False])
+    for key in keys:
+        assert nested[key].tolist() == array[key].tolist()
+    assert [outer.tolist() for outer in nested] == lists  # type: ignore[attr-defined]  # by __getitem__
+    assert nested[3, -2].tolist() == [6]
+    assert nested[nested.sum() > 3].tolist() == array[ak.sum(array, axis=-1) > 3].tolist()
+    assert nested[nested > 2].tolist() == array[array > 2].tolist()
+    assert mn.nested.unflatten(nested, [3, 1])[1].tolist() == lists[3:]
+    for key in (4, (0, 2), nested):
+        with pytest.raises(IndexingError):
+            nested[key]
 
 
 def test_segments_of_a_loops_state_are_refused_with_the_way() -> None:

@@ -435,7 +435,7 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
         return np.sqrt(self.var(axis, ddof=ddof))  # type: ignore[return-value]  # recorded
 
     def reduce(self, monoid: str) -> DistArray:
-        """Return what a monoid leaves of each segment: "plus", "times", "min", "max", "lor" or "land".
+        """Return the reduction of each segment by a monoid: "plus", "times", "min", "max", "lor" or "land".
 
         Raises
         ------
@@ -455,7 +455,7 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
     def scan(
         self, monoid: str, *, exclusive: bool = False, reverse: bool = False, stable: bool = False
     ) -> NestedArray:
-        """Return what a monoid makes of each segment's values up to each one.
+        """Return the running values of a monoid along each segment, such as cumulative sums or maxima.
 
         Parameters
         ----------

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from matnb.errors import NotScalarError, UnsupportedError
+from matnb.errors import NotScalarError, UnsupportedError, no_attribute
 
 # By default np.sort and np.argsort go along the last axis, all others along all of them.
 _ORDERS = ("sort", "argsort")
@@ -16,6 +16,16 @@ _ALONG_ALL = (
     *("cumsum", "cumprod"),
 )
 _METHODS: dict[object, str] = {getattr(np, name): name for name in (*_ORDERS, *_ALONG_ALL)}
+
+# What arrays have and nested ones do not, and what to write.
+_INSTEAD = {
+    "shape": "write N.num_segments or N.counts",
+    "ndim": "write N.num_segments or N.counts",
+    "size": "write N.num_values",
+    "compute": "write N.values.compute() or N.tolist()",
+    "to_list": "write N.tolist()",
+    "to_numpy": "write N.values.compute()",
+}
 
 
 class NumpyCalls:
@@ -52,6 +62,12 @@ class NumpyCalls:
             "a nested array cannot be converted to a NumPy array, as its segments may differ in length: use "
             "N.values, all values in one array, N.tolist(), or N.to_awkward()"
         )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        owner = type(self).__name__
+        if name.startswith("_"):  # libraries ask for protocols that there are not
+            raise AttributeError(f"{owner} has no attribute {name!r}")
+        raise no_attribute(owner, name, lambda: dir(type(self)), lambda: _INSTEAD.get(name, ""))
 
     def __bool__(self) -> bool:
         raise NotScalarError(

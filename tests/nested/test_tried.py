@@ -108,6 +108,21 @@ def test_what_nested_arrays_do_not_do_is_refused_with_what_to_write(call: Callab
         call(four())
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("shape", "write N.num_segments or N.counts"),
+        ("compute", r"write N\.values\.compute\(\) or N\.tolist"),
+        ("cumsun", "did you mean 'cumsum'"),
+    ],
+)
+def test_what_other_arrays_have_is_missing_with_what_to_write(name: str, says: str) -> None:
+    for nested in (four(), mn.nested.unflatten(four(), [2, 2])):
+        with pytest.raises(AttributeError, match=says):
+            getattr(nested, name)
+        assert not hasattr(nested, "_repr_png_")
+
+
 def test_operators_in_place_are_refused() -> None:
     nested: Any = four()
     with pytest.raises(UnsupportedError, match=r"write N = N \+ M"):

@@ -556,6 +556,8 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
             return other._values
         if isinstance(other, int | float | complex | np.generic):
             return other
+        if isinstance(other, list | tuple) and any(isinstance(one, list | tuple) for one in other):
+            raise ShapeError(f"{what}: lists in a list: make them a nested array with mn.nested.from_lists")
         found = handle_of(other)
         if not found.ndim:
             return found

@@ -123,6 +123,12 @@ def test_what_other_arrays_have_is_missing_with_what_to_write(name: str, says: s
         assert not hasattr(nested, "_repr_png_")
 
 
+def test_lists_of_lists_beside_a_nested_array_are_refused_with_the_way() -> None:
+    for nested in (four(), mn.nested.unflatten(four(), [2, 2])):
+        with pytest.raises(ShapeError, match=r"equal: lists in a list: .*mn\.nested\.from_lists"):
+            _ = nested == LISTS
+
+
 def test_operators_in_place_are_refused() -> None:
     nested: Any = four()
     with pytest.raises(UnsupportedError, match=r"write N = N \+ M"):

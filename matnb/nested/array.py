@@ -11,11 +11,12 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from matnb.balance.situation import Strategy
 from matnb.blocks.kernels.labels import reduced_dtype
 from matnb.blocks.semiring import MONOIDS, PLUS, TIMES
-from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError, suggestion
+from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import full, zeros
 from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.ufuncs import astype
+from matnb.nested.numpy_calls import NumpyCalls, check_call
 from matnb.nested.orders import ordered
 from matnb.nested.showing import explained, nested_facts
 from matnb.nested.structure import Structure, as_vector, check_same, is_nested
@@ -43,7 +44,8 @@ class StructureMethods:
         key
             An integer for a segment; a segment and a place in it, both may count back from the end; of an
             array with ``positions`` a segment and a position. Or a slice of segments, one boolean a segment,
-            or integers, which may repeat; arrays may be NumPy's or DistArrays.
+            or integers, which may repeat; arrays may be NumPy's or DistArrays. Nested booleans of the same
+            segments, such as ``N > 0``, select values within each segment.
 
         Returns
         -------
@@ -65,6 +67,8 @@ class StructureMethods:
         >>> N = mn.nested.from_lists([[1, 2], [], [3, 4, 5]])
         >>> int(N[2, 1]), N[-1].tolist(), N[[2, 0, 2]].count().tolist()
         (4, [3, 4, 5], [3, 2, 3])
+        >>> N[N > 1].tolist()
+        [[2], [], [3, 4, 5]]
         """
         from matnb.nested.indexing import indexed  # which makes nested arrays
 
@@ -188,7 +192,7 @@ class StructureMethods:
         return topk(self, k, largest)  # type: ignore[arg-type]  # which has these methods
 
 
-class NestedArray(StructureMethods, NDArrayOperatorsMixin):
+class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
     """Values divided into segments of unequal length, such as the neighbors of each vertex.
 
     Made by :func:`matnb.nested.unflatten` and its like. Operations along the last axis give a value for each
@@ -414,7 +418,7 @@ class NestedArray(StructureMethods, NDArrayOperatorsMixin):
         return (total / counts).astype(dtype)  # type: ignore[no-any-return]  # recorded
 
     def var(self, axis: int = -1, *, ddof: float = 0) -> DistArray:
-        """Return the variance of each segment, NaN where its length is ``ddof``, which is taken off it."""
+        """Return the variance of each segment, as ``np.var`` with ``ddof``; NaN of an empty one."""
         _check_axis(axis)
         dtype = mean_dtype(self.dtype)
         wide = np.result_type(dtype, np.float64)
@@ -432,7 +436,7 @@ class NestedArray(StructureMethods, NDArrayOperatorsMixin):
         return np.sqrt(self.var(axis, ddof=ddof))  # type: ignore[return-value]  # recorded
 
     def reduce(self, monoid: str) -> DistArray:
-        """Return what a monoid leaves of each segment: "plus", "times", "min", "max", "lor" or "land".
+        """Return the reduction of each segment by a monoid: "plus", "times", "min", "max", "lor" or "land".
 
         Raises
         ------
@@ -452,7 +456,7 @@ class NestedArray(StructureMethods, NDArrayOperatorsMixin):
     def scan(
         self, monoid: str, *, exclusive: bool = False, reverse: bool = False, stable: bool = False
     ) -> NestedArray:
-        """Return what a monoid makes of each segment's values up to each one.
+        """Return the running values of a monoid along each segment, such as cumulative sums or maxima.
 
         Parameters
         ----------
@@ -532,10 +536,7 @@ class NestedArray(StructureMethods, NDArrayOperatorsMixin):
     # Functions of elements.
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
-        if method != "__call__" or options.get("out") is not None:
-            raise UnsupportedError(
-                f"np.{ufunc.__name__}.{method} of a nested array: use methods such as N.sum() or N.cumsum()"
-            )
+        check_call(ufunc, method, options)
         if any(is_nested(one) and not isinstance(one, NestedArray) for one in inputs):
             return NotImplemented  # one of more levels takes others with it
         arrays = [one for one in inputs if isinstance(one, NestedArray)]
@@ -555,6 +556,8 @@ class NestedArray(StructureMethods, NDArrayOperatorsMixin):
             return other._values
         if isinstance(other, int | float | complex | np.generic):
             return other
+        if isinstance(other, list | tuple) and any(isinstance(one, list | tuple) for one in other):
+            raise ShapeError(f"{what}: lists in a list: make them a nested array with mn.nested.from_lists")
         found = handle_of(other)
         if not found.ndim:
             return found

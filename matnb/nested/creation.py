@@ -272,6 +272,8 @@ def nested(
     ------
     ShapeError
         Where there are more or fewer values than the segments have.
+    LoopBodyError
+        For values that depend on the state of a loop.
     """
     if structure.num_values != values.shape[0]:
         raise ShapeError(f"{what} are for {structure.num_values:,} values, but there are {values.shape[0]:,}")

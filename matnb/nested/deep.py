@@ -9,11 +9,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from matnb.errors import OptionError, ShapeError, UnsupportedError
+from matnb.errors import OptionError, ShapeError
 from matnb.lazy.array import DistArray
+from matnb.lazy.creation import arange
 from matnb.lazy.evaluator import evaluator
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import nested
+from matnb.nested.numpy_calls import NumpyCalls, check_call
 from matnb.nested.structure import Structure, check_same, structure_from_offsets
 
 AnyNested: TypeAlias = "NestedArray | DeepNestedArray"
@@ -40,7 +42,7 @@ def _along(name: str, *, is_reduction: bool = False) -> Callable[..., Any]:
     return method
 
 
-class DeepNestedArray(NDArrayOperatorsMixin):
+class DeepNestedArray(NumpyCalls, NDArrayOperatorsMixin):
     """Segments of segments, such as the words of the sentences of each document.
 
     Made by :func:`matnb.nested.unflatten` of a nested array. What works along an axis works along the
@@ -110,6 +112,28 @@ class DeepNestedArray(NDArrayOperatorsMixin):
 
     def __repr__(self) -> str:
         return f"DeepNestedArray: {self.num_segments:,} segments of {self._inner!r}"
+
+    def __getitem__(self, key: Any) -> AnyNested:
+        """Return the segments in one of the outermost, ``N[3]``, or an array of some of the outermost.
+
+        Keys and errors are those of :meth:`NestedArray.__getitem__` at the outermost level, so ``N[3, 2]`` is
+        a segment in a segment. Booleans of fewer levels, such as ``N[N.sum() > 1]``, select segments in each,
+        and those of as many levels, ``N[N > 0]``, values.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> N = mn.nested.unflatten(mn.nested.from_lists([[1, 2], [], [3]]), [2, 1])
+        >>> N[0].tolist(), N[0, 0].tolist(), N[::-1].tolist()
+        ([[1, 2], []], [1, 2], [[[3]], [[1, 2], []]])
+        """
+        if isinstance(key, DeepNestedArray):
+            check_same(self._outer._structure, key._outer._structure, "N[mask]")
+            return DeepNestedArray(self._outer, self._inner[key._inner])
+        taken = self._outer.with_values(arange(self._inner.num_segments))[key]
+        if isinstance(taken, NestedArray):
+            return DeepNestedArray(taken, self._inner[taken.values])
+        return self._inner[taken]
 
     def tolist(self) -> list[Any]:
         """Return lists of lists of Python numbers; what they take is bounded as for ``compute()``."""
@@ -203,10 +227,7 @@ class DeepNestedArray(NDArrayOperatorsMixin):
     # Functions of elements.
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
-        if method != "__call__" or options.get("out") is not None:
-            raise UnsupportedError(
-                f"np.{ufunc.__name__}.{method} of a nested array: use methods such as N.sum() or N.cumsum()"
-            )
+        check_call(ufunc, method, options)
         inner = [self._beside(one, ufunc.__name__) for one in inputs]
         return self._around(getattr(ufunc, method)(*inner, **options))
 

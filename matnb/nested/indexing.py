@@ -13,10 +13,17 @@ from matnb.blocks.grid import regular_cuts
 from matnb.errors import IndexingError, LoopBodyError
 from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import arange, asarray
-from matnb.lazy.evaluator import asked
+from matnb.lazy.evaluator import asked, evaluator
 from matnb.lazy.indexing.compress import compressed
 from matnb.nested.creation import nested
-from matnb.nested.structure import Structure, spread, structure_from_counts, structure_from_offsets
+from matnb.nested.structure import (
+    Structure,
+    check_same,
+    is_nested,
+    spread,
+    structure_from_counts,
+    structure_from_offsets,
+)
 from matnb.ops.segments import Cuts
 
 if TYPE_CHECKING:
@@ -62,7 +69,8 @@ def indexed(array: NestedArray, key: object) -> DistArray | NestedArray:
 
 def _check_free(part: object) -> None:
     inner = (part.start, part.stop, part.step) if isinstance(part, slice) else (part,)
-    if any(isinstance(one, DistArray) and one.expression.free for one in inner):
+    arrays = [getattr(one, "values", None) if is_nested(one) else one for one in inner]
+    if any(isinstance(one, DistArray) and one.expression.free for one in arrays):
         raise LoopBodyError(
             "an index of a nested array depends on the state of a loop, and shapes are fixed inside a loop's "
             "body: take the segments before the loop, or values by N.values[places]"
@@ -151,6 +159,8 @@ def _range(array: NestedArray, part: slice) -> NestedArray:
 
 
 def _chosen(array: NestedArray, part: object) -> NestedArray:
+    if is_nested(part):
+        return _filtered(array, part)  # type: ignore[arg-type]  # checked there
     given = part if isinstance(part, DistArray) else asarray(np.asarray(part))
     if not given.size and isinstance(part, list):
         given = asarray(np.empty(0, np.int64))
@@ -177,6 +187,17 @@ def _masked(array: NestedArray, mask: DistArray) -> NestedArray:
         return _taken(array, structure, lambda flat: flat[:0])
     kept = array._spread(mask).expression
     return _taken(array, structure, lambda flat: wrap(compressed(flat.expression, kept)))
+
+
+def _filtered(array: NestedArray, mask: NestedArray) -> NestedArray:
+    # The values of each segment for which a mask of the same segments is true, as in Awkward Array.
+    if type(mask) is not type(array) or mask.dtype.kind != "b":
+        raise IndexingError("a nested index of a nested array is boolean and has no more levels, as N > 0")
+    check_same(array._structure, mask._structure, "N[mask]")
+    counts = mask.sum()
+    evaluator().persist([mask.values.expression, counts.expression])
+    structure = structure_from_counts(counts, "N[mask]")
+    return _taken(array, structure, lambda flat: flat[mask.values] if structure.num_values else flat[:0])
 
 
 def _listed(array: NestedArray, order: DistArray) -> NestedArray:

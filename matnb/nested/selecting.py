@@ -35,7 +35,7 @@ def unique(segments: NestedArray) -> NestedArray:
     Raises
     ------
     DTypeError
-        For complex values.
+        For complex values, and for what is no nested array of one level.
 
     Examples
     --------
@@ -67,8 +67,17 @@ def unique_counts(segments: NestedArray) -> UniqueSegments:
     return UniqueSegments(values, values.with_values(counts))
 
 
+def _check_one_level(segments: object, what: str) -> None:
+    if not isinstance(segments, NestedArray):
+        raise DTypeError(
+            f"{what}: {type(segments).__name__} is no nested array of one level: make one with "
+            "mn.nested.from_lists; of more levels, use its own methods, or N.flatten()"
+        )
+
+
 def _distinct(segments: NestedArray) -> tuple[NestedArray, DistArray]:
     # The distinct values, and where in the sorted segments they begin.
+    _check_one_level(segments, "unique")
     _refuse_in_loop(segments, "unique")
     ordered = segments.sort()
     values: Any = ordered.values
@@ -119,7 +128,7 @@ def topk(segments: NestedArray, k: int, largest: bool = True) -> TopSegments:
     Raises
     ------
     ShapeError, DTypeError
-        For ``k`` below 0 or no integer, and for complex values.
+        For ``k`` below 0 or no integer, for complex values, and for what is no nested array of one level.
 
     Examples
     --------
@@ -128,6 +137,7 @@ def topk(segments: NestedArray, k: int, largest: bool = True) -> TopSegments:
     >>> top.values.tolist(), top.places.tolist()
     ([[9, 9], [], [4]], [[2, 3], [], [0]])
     """
+    _check_one_level(segments, "topk")
     try:
         count = operator.index(k)
     except TypeError:

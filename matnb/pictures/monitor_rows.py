@@ -137,7 +137,7 @@ _TASKS = {
     ELEMENTWISE: ("map", "interpolate"),
     REDUCE: (
         "reduce", "shares", "combine", "count", "extent", "edges", "scan", "carry", "total", "differences",
-        "quantile", "group", "running", "lanes", "argmax", "argmin",
+        "quantile", "group", "running", "lanes", "argmax", "argmin", "segments",
     ),
     EXCHANGE: (
         "gather", "send", "scatter", "move", "regrid", "repartition", "cut", "share", "transpose", "profile",
@@ -145,7 +145,8 @@ _TASKS = {
     READ: ("load", "parse", "facts", "data"),
     SORT: ("sort", "merge", "rank", "search", "distinct"),
     PICK: ("pick", "put", "select", "slice", "places", "part", "read"),
-    JOIN: ("join", "concatenate", "pad", "repeat", "reshape", "diagonal", "triangle", "windows"),
+    JOIN: ("join", "concatenate", "pad", "repeat", "reshape", "diagonal", "triangle", "windows",
+        "spread"),
     FUNCTION: ("call",),
 }  # fmt: skip
 _WORDS = {task: word for word, tasks in _TASKS.items() for task in tasks}

@@ -128,7 +128,11 @@ class Looker:
         known = self._store.find(topological([node], self._store))
         _, made = self._controls(roots, known, ExpressionGraph().names(roots, known))
         plan, optimized = self._planner.plan(roots, made)
-        return plan.outputs[optimized[node]].layout
+        after = optimized[node]
+        if (output := plan.outputs.get(after)) is not None:
+            return output.layout
+        # The passes made it what is there already, such as the same selection without a step that they drop.
+        return {**self._store.find([after]), **made}[after].layout
 
     def _to_run(self, roots: Mapping[str, Expr]) -> dict[str, Expr]:
         return {

@@ -174,7 +174,7 @@ def fails(one: Any, other: Any) -> Any:
             X,
             {"operator": np.add, "identity": 1.0},
             "OptionError",
-            "1.0 is no identity of add, which makes 2.0",
+            "1.0 is not an identity of add, which combines it with itself to 2.0",
         ),
         (X, {"operator": np.subtract, "identity": 0.0}, "UnsupportedError", "order of the operations"),
         (

@@ -398,8 +398,8 @@ class _ScanLaw:
         made = self._called(self.update, starts, starts)
         if not np.array_equal(made, starts, equal_nan=made.dtype.kind in "fc"):
             raise OptionError(
-                f"scan: {_first(self.start)} is no identity of {self.name}, which makes {_first(made)} of it "
-                "and itself"
+                f"scan: {_first(self.start)} is not an identity of {self.name}, which combines it with "
+                f"itself to {_first(made)}"
             )
 
     def lifted(self, node: Expr) -> Expr:
@@ -441,8 +441,8 @@ class _ScanLaw:
         if not same.all():
             at = np.unravel_index(np.argmin(same), same.shape)
             raise OptionError(
-                f"scan: {self.name} {what} {gives} {one[at]} and {other[at]} on elements drawn of x; see the "
-                "laws in the notes of mn.scan"
+                f"scan: {self.name} {what} {gives} {one[at]} and {other[at]} on elements drawn from x; see "
+                "the laws in the notes of mn.scan"
             )
 
 

@@ -288,7 +288,7 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
         Parameters
         ----------
         stage, measured
-            As of :meth:`matnb.DistArray.explain`; ``measured`` also tells what the first reduction took.
+            As of :meth:`matnb.DistArray.explain`; ``measured`` also gives what the first reduction took.
 
         Examples
         --------

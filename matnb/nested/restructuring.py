@@ -179,7 +179,7 @@ def transpose(array: NestedArray, num_segments: int | None) -> NestedArray:
 
 
 def _num_longer(array: NestedArray, width: int) -> object:
-    # How many segments are longer than each place: what the structure tells.
+    # How many segments are longer than each place, which follows from the structure.
     count, length = array.num_segments, array.longest
     if not length:
         return np.zeros(width, np.int64)

@@ -16,11 +16,10 @@ from matnb.blocks.kernels.packing import can_pack, touched
 from matnb.blocks.kernels.split_rows import multiply_part
 from matnb.program.operators import Fused, Multiply, Operator, Run
 from matnb.program.plan import Slot, Task
-from matnb.program.program import Program
+from matnb.program.program import TOUCHED_AT_MOST, Program
 
 Places: TypeAlias = npt.NDArray[np.uint32]
 Users: TypeAlias = dict[Slot, list[Task]]
-WORTH = 0.75  # of a vector's elements: packing reads and writes those few once more on either side
 ROWS_WORTH = 0.5  # of a matrix's rows: of half of them packing takes 0.9 of the processor time, of 3/4 1.03
 
 
@@ -211,6 +210,6 @@ def touched_places(wanted: PartialRead, registers: Mapping[Slot, Register]) -> t
     for block, first in blocks:
         if isinstance(block, Csr):
             touched(block, first, length, seen)
-    if np.count_nonzero(seen) > WORTH * length:
+    if np.count_nonzero(seen) > TOUCHED_AT_MOST * length:
         return None
     return np.flatnonzero(seen).astype(np.uint32), length

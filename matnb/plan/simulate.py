@@ -26,7 +26,7 @@ from matnb.plan.looping import ControlPlan
 from matnb.program.memory import depth_first
 from matnb.program.operators import Cut, Fused, Join, Multiply
 from matnb.program.plan import Plan, PlanWork, Slot, Stage, Task, Workers
-from matnb.program.program import EXPECTED, Action, Batch, Branch, Iterate, batches
+from matnb.program.program import EXPECTED, TOUCHED_AT_MOST, Action, Batch, Branch, Iterate, batches
 from matnb.program.regions import region_size
 
 # Measured on one core of a shared machine: products of matrices of 1500^2 43 to 51, x + 1 2.6 to 3.7.
@@ -505,7 +505,6 @@ def run_control(
 
 # Of a vector that meets sparse blocks in a loop, a worker is sent the elements that their columns touch.
 
-_TOUCHED_AT_MOST = 0.75  # as the members of a loop do: of more they send the whole
 _JOINING = (Cut, Join)
 
 
@@ -530,7 +529,7 @@ def touched_shares(plan: ControlPlan, entries: Mapping[Expr, int]) -> dict[tuple
                     continue
                 most = sum(sparse[one][0] for one in lefts)
                 columns = max((sparse[one][1] for one in lefts), default=0)
-                if most < _TOUCHED_AT_MOST * columns:
+                if most < TOUCHED_AT_MOST * columns:
                     found[key, worker] = most / columns
     return found
 

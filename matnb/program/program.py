@@ -146,6 +146,9 @@ def batches(actions: Iterable[Action]) -> Iterator[Batch]:
                 yield from batches((*action.then, *action.otherwise))
 
 
+# Of a vector's elements that a reader in a loop needs: of more it is sent the whole, since packing reads and
+# writes those few once more on either side.
+TOUCHED_AT_MOST = 0.75
 EXPECTED = 10  # iterations of a loop in a loop, at most where a condition ends it
 
 

@@ -7,7 +7,6 @@ up to offset k + 1, both counted from the first value of all. What lies outside 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -238,11 +237,13 @@ def scanned(
         none = np.full(1, identity, dtype)
         if ufunc == "add":
             _add_up(operand, given(pointers), carry, none, is_exclusive, continues, out)
-        elif dtype.kind == "b" or ufunc == "multiply":
-            _run_slowly(operand, pointers, carry, none, is_exclusive, continues, out, getattr(np, ufunc))
+        elif ufunc == "multiply":
+            _multiply_along(operand, given(pointers), carry, none, is_exclusive, continues, out)
         else:
-            is_largest = ufunc == "maximum"
-            _extend(operand, given(pointers), carry, none, is_exclusive, continues, is_largest, out)
+            is_largest = ufunc in ("maximum", "logical_or")
+            order = np.dtype(np.uint8) if dtype.kind == "b" else dtype
+            operand, carry, none, made = (one.view(order) for one in (operand, carry, none, out))
+            _extend(operand, given(pointers), carry, none, is_exclusive, continues, is_largest, made)
     return Dense(out)
 
 
@@ -301,7 +302,8 @@ def _extend(
                 out[place] = top
 
 
-def _run_slowly(
+@compiled
+def _multiply_along(
     values: NumericArray,
     pointers: npt.NDArray[np.int64],
     carry: NumericArray,
@@ -309,21 +311,19 @@ def _run_slowly(
     is_exclusive: bool,
     continues: bool,
     out: NumericArray,
-    function: np.ufunc,
 ) -> None:
-    for begin, end in pairwise(pointers.tolist()):
-        if begin == end:
-            continue
+    for k in range(pointers.size - 1):
+        begin = pointers[k]
         is_continued = continues and begin == 0
-        first = carry if is_continued else identity
-        part = values[begin:end]
-        if is_exclusive:
-            part = np.concatenate((first, part[:-1]))
-            function.accumulate(part, out=out[begin:end])
-        elif is_continued:
-            out[begin:end] = function.accumulate(np.concatenate((first, part)))[1:]
-        else:
-            function.accumulate(part, out=out[begin:end])
+        total = carry[0] if is_continued else identity[0]
+        for place in range(begin, pointers[k + 1]):
+            if is_exclusive:
+                out[place] = total
+            # The first value itself: of complex numbers, infinity times 1 is no number.
+            is_first = place == begin and not is_continued
+            total = values[place] if is_first else total * values[place]
+            if not is_exclusive:
+                out[place] = total
 
 
 # Values for each segment given to each of its elements.

@@ -40,8 +40,9 @@ class StrategyChoice:
     ----------
     num_segments, num_values, longest
         Of the array: what the choice follows from, with the cuts of its values before.
-    strategy, cuts
-        That were taken.
+    strategy, cuts, ranks
+        That were taken; ranks say which of the workers has each block, in order, and without any neighbors
+        lie together.
     segmented, uniform
         What both were predicted to take; alike where there is one block.
     reason
@@ -53,6 +54,7 @@ class StrategyChoice:
     longest: int
     strategy: Strategy
     cuts: tuple[int, ...]
+    ranks: tuple[int, ...]
     segmented: StrategyCost
     uniform: StrategyCost
     reason: str

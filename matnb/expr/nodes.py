@@ -405,10 +405,14 @@ class Broadcast(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regrid(Expr):
-    """The same array, with its blocks cut where the user asked: ``cuts`` are those of a Grid."""
+    """The same array, with its blocks cut where the user asked: ``cuts`` are those of a Grid.
+
+    ``ranks`` says for each block, in order, which worker has it; without any it follows from the cuts.
+    """
 
     operand: Expr
     cuts: tuple[tuple[int, ...], ...]
+    ranks: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if Grid(self.cuts).shape != self.operand.shape:

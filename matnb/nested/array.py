@@ -252,7 +252,8 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
             return self._positions
         if not self.num_values:
             return zeros(0, np.int64)
-        return wrap(SegmentPlaces(self.offsets.expression, self._structure.knots, self._structure.cuts))
+        own = self._structure
+        return wrap(SegmentPlaces(self.offsets.expression, own.knots, own.cuts, own.ranks))
 
     @property
     def num_segments(self) -> int:
@@ -338,9 +339,10 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
         # A number of each segment for each of its values, cut as these are.
         if not self.num_values:
             return zeros(0, numbers.dtype)
-        cuts = self._structure.cuts
-        knots = self._structure.knots
-        return wrap(SegmentSpread(numbers.expression, self.offsets.expression, knots, cuts))
+        own = self._structure
+        return wrap(
+            SegmentSpread(numbers.expression, self.offsets.expression, own.knots, own.cuts, own.ranks)
+        )
 
     # What is left of each segment.
 

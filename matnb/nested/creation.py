@@ -289,10 +289,11 @@ def nested(
     machine = Machine(len(workers.numbers), workers.threads, costs)
     choice = chosen(structure.knots, structure.longest, given, strategy, machine)
     session.strategies.add(structure.knots, choice)
-    if choice.cuts != given:
-        values = wrap(Regrid(values.expression, (choice.cuts,)))
-        positions = None if positions is None else wrap(Regrid(positions.expression, (choice.cuts,)))
-    structure = replace(structure, cuts=choice.cuts, choice=choice)
+    if choice.cuts != given or choice.ranks:
+        values = wrap(Regrid(values.expression, (choice.cuts,), choice.ranks))
+        if positions is not None:
+            positions = wrap(Regrid(positions.expression, (choice.cuts,), choice.ranks))
+    structure = replace(structure, cuts=choice.cuts, ranks=choice.ranks, choice=choice)
     return NestedArray(values, structure, choice.strategy, positions)
 
 

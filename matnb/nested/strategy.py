@@ -23,7 +23,7 @@ from matnb.balance.situation import Strategy
 from matnb.balance.strategies import StrategyChoice, StrategyCost, busiest_seconds
 from matnb.blocks.grid import regular_cuts
 from matnb.blocks.layout import spread
-from matnb.ops.segments import Cuts, Knots
+from matnb.ops.segments import Cuts, Knots, Ranks
 from matnb.pictures.quantities import count_text
 
 _MOST_BLOCKS = 3  # a slot: the paper's oversubscription (section 3.2)
@@ -81,12 +81,12 @@ class Machine:
         return self.workers * self.threads
 
 
-def predicted(knots: Knots, cuts: Cuts, machine: Machine) -> StrategyCost:
+def predicted(knots: Knots, cuts: Cuts, machine: Machine, ranks: Ranks = ()) -> StrategyCost:
     """Return what reducing each segment takes where the values are cut so.
 
-    Blocks are dealt to workers in order, neighbors together, and a worker's threads take them one after the
-    other. A long segment that is cut is put together from shares of its parts, each made where the part is;
-    of shorter ones the block that has most is copied to be made whole.
+    Blocks are dealt to workers by ``ranks``, or in order, neighbors together; a worker's threads take them
+    one after the other. A long segment that is cut is put together from shares of its parts, each made where
+    the part is; of shorter ones the block that has most is copied to be made whole.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def predicted(knots: Knots, cuts: Cuts, machine: Machine) -> StrategyCost:
     2
     """
     costs = machine.costs
-    owners = spread(len(cuts) - 1, range(machine.workers))
+    owners = ranks or spread(len(cuts) - 1, range(machine.workers))
     tasks: list[tuple[int, float]] = []
     num_rounds = 1
     for before, after in pairwise(knots.cuts_near(cuts)):
@@ -144,17 +144,17 @@ def chosen(knots: Knots, longest: int, given: Cuts, wanted: str, machine: Machin
     >>> chosen(knots, 9_000_000, (0, 5_000_000, 10_000_000), "auto", Machine(2, 1)).strategy
     'uniform'
     """
-    whole = _segmented(knots, given, machine)
+    whole, whole_ranks = _segmented(knots, given, machine)
     shares = _uniform(given)
-    one, other = predicted(knots, whole, machine), predicted(knots, shares, machine)
+    one, other = predicted(knots, whole, machine, whole_ranks), predicted(knots, shares, machine)
     takes_whole = wanted == "segmented" or (wanted == "auto" and one.seconds <= other.seconds)
-    cuts = whole if takes_whole else shares
+    cuts, ranks = (whole, whole_ranks) if takes_whole else (shares, ())
     reason = _reason(knots, longest, cuts, (one, other), machine)
     if wanted != "auto" and len(given) > 2:
         reason = f'strategy="{wanted}" was asked for'
     strategy: Strategy = "segmented" if _is_whole(knots, cuts) else "uniform"
     return StrategyChoice(
-        knots.num_segments, knots.num_values, longest, strategy, cuts, one, other, reason
+        knots.num_segments, knots.num_values, longest, strategy, cuts, ranks, one, other, reason
     )  # fmt: skip
 
 
@@ -168,11 +168,35 @@ def _uniform(given: Cuts) -> Cuts:
     return given if is_even else regular_cuts(total, count)
 
 
-def _segmented(knots: Knots, given: Cuts, machine: Machine) -> Cuts:
-    # The first that takes hardly longer than the best.
-    tried = [(predicted(knots, cuts, machine).seconds, cuts) for cuts in _whole_cuts(knots, given, machine)]
-    least = min(seconds for seconds, _ in tried)
-    return next(cuts for seconds, cuts in tried if seconds <= _NEARLY * least)
+def _segmented(knots: Knots, given: Cuts, machine: Machine) -> tuple[Cuts, Ranks]:
+    # The first that takes hardly longer than the best; neighbors lie together unless that evens blocks out.
+    wholes = list(_whole_cuts(knots, given, machine))
+    ways: list[tuple[Cuts, Ranks]] = [(cuts, ()) for cuts in wholes]
+    if machine.workers > 1:
+        is_usual = len(given) - 1 == machine.slots
+        ways += [_dealt(knots, cuts, machine, is_usual and machine.threads == 1) for cuts in wholes]
+    seconds = [predicted(knots, cuts, machine, ranks).seconds for cuts, ranks in ways]
+    least = min(seconds)
+    return next(way for way, one in zip(ways, seconds, strict=True) if one <= _NEARLY * least)
+
+
+def _dealt(knots: Knots, cuts: Cuts, machine: Machine, is_joined: bool) -> tuple[Cuts, Ranks]:
+    # The longest first, each to the worker that has least to do (Graham 1969); its neighbors may be joined.
+    costs = machine.costs
+    seconds = [costs.block + costs.value * (stop - start) for start, stop in pairwise(cuts)]
+    for block, (start, stop) in enumerate(pairwise(cuts)):
+        first, last = bisect_left(knots.values, start), bisect_left(knots.values, stop)
+        seconds[block] += costs.segment * (knots.segments[last] - knots.segments[first])
+    loads = [0.0] * machine.workers
+    ranks = [0] * len(seconds)
+    for block in sorted(range(len(seconds)), key=seconds.__getitem__, reverse=True):
+        ranks[block] = loads.index(min(loads))
+        loads[ranks[block]] += seconds[block]
+    begins = [
+        block for block, rank in enumerate(ranks)
+        if not is_joined or not block or rank != ranks[block - 1]
+    ]  # fmt: skip
+    return (*(cuts[block] for block in begins), cuts[-1]), tuple(ranks[block] for block in begins)
 
 
 def _whole_cuts(knots: Knots, given: Cuts, machine: Machine) -> Iterator[Cuts]:

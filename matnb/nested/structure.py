@@ -14,7 +14,7 @@ from matnb.errors import DTypeError, LoopBodyError, ShapeError
 from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
-from matnb.ops.segments import Cuts, Knots, SegmentSpread
+from matnb.ops.segments import Cuts, Knots, Ranks, SegmentSpread
 
 _NUM_SHARES = 256  # of the values: where each begins, the segments there are known
 _BITS = 64
@@ -36,6 +36,8 @@ class Structure:
         How many segments have no value, 1, 2 to 3, 4 to 7, and so on.
     cuts
         Where the values are cut.
+    ranks
+        Which of the workers has each block of them, in order; without any it follows from the cuts.
     choice
         Why they are cut so; None of values that no strategy was chosen for.
     """
@@ -45,6 +47,7 @@ class Structure:
     longest: int
     histogram: tuple[int, ...]
     cuts: Cuts = ()
+    ranks: Ranks = ()
     choice: StrategyChoice | None = None
 
     @property
@@ -70,7 +73,9 @@ class Structure:
         values = tuple(self.num_values - one for one in reversed(knots.values))
         cuts = tuple(self.num_values - one for one in reversed(self.cuts))
         offsets: DistArray = self.num_values - np.flip(self.offsets)  # type: ignore[assignment]  # recorded
-        return replace(self, offsets=offsets, knots=Knots(segments, values), cuts=cuts)
+        return replace(
+            self, offsets=offsets, knots=Knots(segments, values), cuts=cuts, ranks=self.ranks[::-1]
+        )
 
 
 def structure_from_counts(counts: object, what: str) -> Structure:

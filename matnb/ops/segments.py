@@ -35,6 +35,7 @@ from matnb.program.writer import PlanWriter, TaskWriter
 
 _MOST_MOVED = 8  # of a block's values one in so many may be read by another block's results
 Cuts = tuple[int, ...]
+Ranks = tuple[int, ...]
 OPERATIONS = {"sum": PLUS, "prod": TIMES, "min": MIN, "max": MAX, "any": LOR, "all": LAND}
 SCANS = {
     "add": PLUS,
@@ -211,13 +212,14 @@ class SegmentOrder(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SegmentSpread(Expr):
-    """A number of each segment, given to each of its values; cut at ``cuts``."""
+    """A number of each segment, given to each of its values; cut at ``cuts``, with ``ranks`` as of Regrid."""
 
     plain: ClassVar[bool] = True
     numbers: Expr
     offsets: Expr
     knots: Knots
     cuts: Cuts
+    ranks: Ranks = ()
 
     def __post_init__(self) -> None:
         assert self.numbers.shape == (self.knots.num_segments,), "a number a segment"
@@ -229,12 +231,13 @@ class SegmentSpread(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SegmentPlaces(Expr):
-    """Where within its segment each value is, from 0; cut at ``cuts``."""
+    """Where within its segment each value is, from 0; cut at ``cuts``, with ``ranks`` as of Regrid."""
 
     plain: ClassVar[bool] = True
     offsets: Expr
     knots: Knots
     cuts: Cuts
+    ranks: Ranks = ()
 
     def __post_init__(self) -> None:
         self._settle((self.knots.num_values,), _INT64, False, self.offsets)
@@ -510,7 +513,7 @@ def _(node: SegmentOrder, writer: PlanWriter, workers: Workers) -> None:
 @lowers(SegmentSpread)
 def _(node: SegmentSpread, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that give each value its segment's number."""
-    for block in writer.each_block(node, laid_out(Grid((node.cuts,)), workers), "spread"):
+    for block in writer.each_block(node, laid_out(Grid((node.cuts,)), workers, node.ranks), "spread"):
         start, stop = block.region[0]
         first, last = node.knots.around(start, stop)
         numbers = writer.read(block, node.numbers, ((first, last),), block.owner)
@@ -521,7 +524,8 @@ def _(node: SegmentSpread, writer: PlanWriter, workers: Workers) -> None:
 @lowers(SegmentPlaces)
 def _(node: SegmentPlaces, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that give each value its place in its segment."""
-    for block in writer.each_block(node, laid_out(Grid((node.cuts,)), workers), "spread", "places"):
+    layout = laid_out(Grid((node.cuts,)), workers, node.ranks)
+    for block in writer.each_block(node, layout, "spread", "places"):
         start, stop = block.region[0]
         first, last = node.knots.around(start, stop)
         offsets = writer.read(block, node.offsets, ((first, last + 1),), block.owner)

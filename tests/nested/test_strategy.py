@@ -47,7 +47,9 @@ def recorded(lengths: np.ndarray) -> float:
     return milliseconds + float(a_value @ filled)
 
 
-def replayed(counts: np.ndarray, cuts: tuple[int, ...], workers: int, threads: int) -> float:
+def replayed(
+    counts: np.ndarray, cuts: tuple[int, ...], workers: int, threads: int, ranks: tuple[int, ...] = ()
+) -> float:
     """Return the milliseconds of a reduction with the recorded times: what the tasks of its plan would take.
 
     Each block reduces the segments of which it has the most values. One of which no block has nearly all is
@@ -76,7 +78,7 @@ def replayed(counts: np.ndarray, cuts: tuple[int, ...], workers: int, threads: i
             is_copied[len(bounds) - (2 if not is_nearer else 1)] = True
     bounds.append(counts.size)
     for block, (first, last) in enumerate(pairwise(bounds)):
-        owner = block * workers // (len(cuts) - 1)
+        owner = ranks[block] if ranks else block * workers // (len(cuts) - 1)
         whole = counts[first:last][~in_shares[first:last]]
         copied = COPIED * whole.sum() / 1e7 if is_copied[block] else 0.0
         tasks.append((owner, A_TASK[in_process] + recorded(whole) + copied))
@@ -139,7 +141,7 @@ def test_the_better_strategy_is_taken_in_nearly_all_structures():
     def look(drawn: tuple[np.ndarray, int, int]) -> None:
         nonlocal outside, right
         both = {one: cut_by(*drawn, one) for one in ("segmented", "uniform")}
-        took = {one: replayed(drawn[0], choice.cuts, *drawn[1:]) for one, choice in both.items()}
+        took = {one: replayed(drawn[0], its.cuts, *drawn[1:], its.ranks) for one, its in both.items()}
         better = min(took, key=took.__getitem__)
         if max(took.values()) <= 1.1 * took[better]:
             return
@@ -198,8 +200,44 @@ def test_threads_of_a_worker_get_more_blocks_where_that_evens_them_out():
     choice = cut_by(counts, 1, 2, "segmented")
     assert choice.cuts == (0, 3_000_000, 7_000_000, 10_000_000)
     assert choice.cost.work_seconds == pytest.approx(6e6 * THREADS.value, rel=0.1)
-    # Neighbors are on one worker, so that more blocks would even out nothing.
-    assert len(cut_by(counts, 2, 1, "segmented").cuts) == 3
+
+
+def test_blocks_are_dealt_to_workers_where_neighbors_are_uneven():
+    """A long segment between short ones is one worker's, and what is on both sides of it another's."""
+    counts = np.concatenate([np.full(500, 10_000), [10_000_000], np.full(500, 10_000)])
+    choice = cut_by(counts, 2, 1)
+    assert (choice.cuts, choice.strategy) == ((0, 5_000_000, 15_000_000, 20_000_000), "segmented")
+    assert choice.ranks == (1, 0, 1)
+    assert choice.cost.work_seconds == pytest.approx(1e7 * PROCESSES.value, rel=0.15)
+    assert cut_by(np.full(1000, 10_000), 2, 1).ranks == ()
+    assert cut_by(counts, 1, 2).ranks == ()  # threads take a worker's blocks as they are free
+
+
+@pytest.mark.parametrize("which", ["values", "spread", "places", "turned"])
+def test_what_lies_beside_dealt_values_is_dealt_alike(which: str):
+    counts = np.concatenate([np.full(50, 20_000), [2_000_000], np.full(50, 20_000)])
+    with mn.start(engine="gang", workers=2, threads=1):
+        values = np.arange(4_000_000) % 1000
+        N = mn.nested.unflatten(values, counts)
+        assert N._structure.ranks == (1, 0, 1)
+        other = {
+            "values": lambda: N + mn.nested.unflatten(values, counts),
+            "spread": lambda: N + np.arange(101),
+            "places": lambda: N + N.with_values(N.positions),
+            "turned": lambda: N.scan("max", reverse=True),
+        }[which]()
+        assert re.search(r"moves (\d+ |\S+ k)B,", other.explain())  # offsets alone
+        offsets = np.concatenate(([0], np.cumsum(counts)))
+        segment = np.repeat(np.arange(101), counts)
+        wanted = {
+            "values": 2 * values,
+            "spread": values + segment,
+            "places": values + np.arange(4_000_000) - offsets[segment],
+            "turned": np.concatenate(
+                [np.maximum.accumulate(one[::-1])[::-1] for one in np.split(values, offsets[1:-1])]
+            ),
+        }[which]
+        assert np.array_equal(other.values, wanted)
 
 
 def test_costs_are_those_of_the_paper():

@@ -18,7 +18,7 @@ from matnb.lazy.indexing.compress import parts_of, picked_parts
 from matnb.lazy.reductions import reduce
 from matnb.lazy.registry import implements
 from matnb.nested.array import NestedArray
-from matnb.nested.strategy import Machine, chosen, costs_of
+from matnb.nested.strategy import Machine, as_given, chosen, costs_of
 from matnb.nested.structure import (
     Structure,
     as_vector,
@@ -202,7 +202,9 @@ def from_rows(A: object, *, strategy: str = "auto") -> NestedArray:
     cuts = tuple(sorted(set(after)))
     is_even = np.diff(cuts).max(initial=0) * (len(cuts) - 1) <= 2 * structure.num_values
     if structure.num_values and strategy == "auto" and is_even:
-        return NestedArray(values, replace(structure, cuts=cuts), "segmented", positions)
+        choice = as_given(structure.knots, structure.longest, cuts, _machine(structure))
+        current_session().strategies.add(structure.knots, choice)
+        return NestedArray(values, replace(structure, cuts=cuts, choice=choice), "segmented", positions)
     return nested(values, structure, strategy, "from_rows: entries", positions)
 
 
@@ -283,18 +285,22 @@ def nested(
         cuts = evaluator().planned_layout(zeros(structure.num_values, values.dtype).expression).grid.cuts[0]
         return NestedArray(values, replace(structure, cuts=cuts), "uniform", positions)
     given = evaluator().planned_layout(values.expression).grid.cuts[0]
-    session = current_session()
-    workers = session.strategies.workers()
-    costs = costs_of(session.cluster.in_process, structure.histogram)
-    machine = Machine(len(workers.numbers), workers.threads, costs)
-    choice = chosen(structure.knots, structure.longest, given, strategy, machine)
-    session.strategies.add(structure.knots, choice)
+    choice = chosen(structure.knots, structure.longest, given, strategy, _machine(structure))
+    current_session().strategies.add(structure.knots, choice)
     if choice.cuts != given or choice.ranks:
         values = wrap(Regrid(values.expression, (choice.cuts,), choice.ranks))
         if positions is not None:
             positions = wrap(Regrid(positions.expression, (choice.cuts,), choice.ranks))
     structure = replace(structure, cuts=choice.cuts, ranks=choice.ranks, choice=choice)
     return NestedArray(values, structure, choice.strategy, positions)
+
+
+def _machine(structure: Structure) -> Machine:
+    # What runs operations on such segments in the session.
+    session = current_session()
+    workers = session.strategies.workers()
+    costs = costs_of(session.cluster.in_process, structure.histogram)
+    return Machine(len(workers.numbers), workers.threads, costs)
 
 
 def _check_strategy(strategy: str) -> None:

@@ -158,6 +158,18 @@ def chosen(knots: Knots, longest: int, given: Cuts, wanted: str, machine: Machin
     )  # fmt: skip
 
 
+def as_given(knots: Knots, longest: int, cuts: Cuts, machine: Machine) -> StrategyChoice:
+    """Return the choice to leave values as they are cut, between segments, with what both should take."""
+    shares = regular_cuts(knots.num_values, len(cuts) - 1)
+    one, other = predicted(knots, cuts, machine), predicted(knots, shares, machine)
+    reason = "cut between rows as the matrix it is made from, whose blocks have nearly equal shares"
+    if len(cuts) == 2:
+        reason = _reason(knots, longest, cuts, (one, other), machine)
+    return StrategyChoice(
+        knots.num_segments, knots.num_values, longest, "segmented", cuts, (), one, other, reason
+    )  # fmt: skip
+
+
 def _is_whole(knots: Knots, cuts: Cuts) -> bool:
     return all(map(knots.begins_at, cuts))
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -336,6 +337,18 @@ def test_the_history_has_the_choice_with_what_was_predicted_and_measured(session
     )
     one_holds_most()
     assert "uniform 2x" in str(mn.history())
+
+
+def test_rows_that_stay_in_their_matrix_are_a_choice_too(session):
+    A = sp.random_array((20_000, 500), density=0.02, rng=0, format="csr")
+    N = mn.nested.from_rows(mn.asarray(A, blocks=(4, 1)))
+    N.sum().persist()
+    item = mn.history().strategies[-1]
+    assert item.choice.strategy == "segmented"
+    assert item.choice.cuts == tuple(A.indptr[::5_000].tolist())
+    assert item.measured_seconds is not None
+    assert N.explain().startswith("segmented: cut between rows as the matrix")
+    assert len(mn.nested.from_rows(A[:5]).explain().splitlines()[0].split("block")) == 2
 
 
 def test_small_arrays_are_no_choice(session):

@@ -74,7 +74,9 @@ class StructureMethods:
 
         return indexed(self, key)  # type: ignore[arg-type]  # which has these methods
 
-    def combine(self, target: object, monoid: str = "plus", *, counts: object = None) -> NestedArray:
+    def combine(
+        self, target: object, monoid: str = "plus", *, counts: object = None, stable: bool = False
+    ) -> NestedArray:
         """Return values brought to new places, where those that meet are combined by a monoid.
 
         Parameters
@@ -86,12 +88,15 @@ class StructureMethods:
             "plus", "times", "min", "max", "lor" or "land". A place without a value gets its identity.
         counts
             The lengths of the new segments; by default they are counted, the largest place and one.
+        stable
+            Sort values by where they go, and combine those that meet as ``N.reduce`` does, in their order, so
+            that the bits of float sums do not depend on how the array is cut. Otherwise values are added in
+            order within each block, then block by block. Other results have the same bits in either case.
 
         Returns
         -------
         NestedArray
-            Of the dtype of NumPy's reduction. Values are added in order within each block, then block by
-            block, so the last bits of a float sum can depend on how the array is cut.
+            Of the dtype of NumPy's reduction.
 
         Raises
         ------
@@ -99,7 +104,7 @@ class StructureMethods:
             For a place that a segment does not have, with the value that would go there; in a loop's body,
             where the target depends on its state, once it is computed.
         LoopBodyError
-            Without ``counts``, for a target that depends on the state of a loop.
+            Without ``counts``, or with ``stable``, for a target that depends on the state of a loop.
         ShapeError, DTypeError, OptionError
             For a target of other lengths or dtypes, and for another monoid.
 
@@ -112,7 +117,7 @@ class StructureMethods:
         """
         from matnb.nested.restructuring import combine  # which makes nested arrays
 
-        return combine(self, target, monoid, counts)  # type: ignore[arg-type]  # which has these methods
+        return combine(self, target, monoid, counts, stable)  # type: ignore[arg-type]  # which has these methods
 
     def shuffle(self, target: object, *, counts: object = None) -> NestedArray:
         """Return values brought to new places, one to each: a 1-to-1 :meth:`combine`, of the same dtype.

@@ -29,15 +29,24 @@ from matnb.nested.structure import Structure, as_vector, check_same, structure_f
 Target = tuple[DistArray, DistArray]  # segments, and places in them
 
 
-def combine(array: NestedArray, target: object, monoid: str, counts: object) -> NestedArray:
+def combine(array: NestedArray, target: object, monoid: str, counts: object, stable: bool) -> NestedArray:
     """Return values brought to new places, those that meet combined by a monoid, as NestedArray.combine."""
     if monoid not in MONOIDS:
         raise OptionError(f"combine: monoid={monoid!r}; {suggestion(str(monoid), MONOIDS)}")
     segments, places = _target(array, target, "combine")
     structure = _structure(segments, places, counts, "combine")
     labels = _labels(structure, segments, places, "combine")
-    values = scatter_reduce(array.values, labels, structure.num_values, monoid)
-    return placed(array, structure, values)
+    if not stable:
+        values = scatter_reduce(array.values, labels, structure.num_values, monoid)
+        return placed(array, structure, values)
+    if labels.expression.free:
+        raise LoopBodyError(
+            "combine: stable=True sorts values by where they go, and the target depends on the state of a "
+            "loop: combine before the loop, or without stable"
+        )
+    meeting = structure_from_counts(_number(labels, structure.num_values), "combine")
+    order: Any = np.argsort(labels, kind="stable")
+    return placed(array, structure, nested(array.values[order], meeting, "auto", "combine").reduce(monoid))
 
 
 def shuffle(array: NestedArray, target: object, counts: object) -> NestedArray:

@@ -68,17 +68,36 @@ def counted(target: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     blocks=BLOCKS,
     monoid=st.sampled_from(list(UFUNCS)),
     is_given=st.booleans(),
+    is_stable=st.booleans(),
     data=st.data(),
 )
-def test_combine(lists: Lists, blocks: int, monoid: str, is_given: bool, data: st.DataObject) -> None:
+def test_combine(
+    lists: Lists, blocks: int, monoid: str, is_given: bool, is_stable: bool, data: st.DataObject
+) -> None:
     flat = np.concatenate([np.empty(0), *lists]) % 5
     N = nested_of(lists, blocks)
     N = N.with_values(N.values % 5)
     target = data.draw(targets(flat.size))
     counts = np.array([6, 6, 7, 6, 6, 9, 6, 0]) if is_given else counted(target)
-    found = N.combine(target, monoid, counts=counts if is_given else None)
+    found = N.combine(target, monoid, counts=counts if is_given else None, stable=is_stable)
     assert found.tolist() == combined(flat, target, monoid, counts)
     assert found.counts.tolist() == counts.tolist()
+
+
+def test_stable_sums_follow_no_cuts(request: pytest.FixtureRequest) -> None:
+    rng = np.random.default_rng(0)
+    values, target = rng.standard_normal(30_000), (rng.integers(0, 9, 30_000), rng.integers(0, 5, 30_000))
+    found: dict[bool, set[bytes]] = {False: set(), True: set()}
+    for blocks in (1, 3, 16):
+        N = mn.nested.unflatten(mn.asarray(values, blocks=blocks), [29_000, 1_000], strategy="uniform")
+        for stable, bits in found.items():
+            made = N.combine(target, stable=stable).values.compute()
+            exact = np.bincount(target[0] * 5 + target[1], values)
+            assert np.allclose(made, exact, rtol=0, atol=1e-10)
+            bits.add(made.tobytes())
+    assert len(found[True]) == 1
+    is_cut = request.node.callspec.params["session"] != "interpret"
+    assert (len(found[False]) > 1) == is_cut  # what it is for
 
 
 def test_targets_of_each_kind() -> None:

@@ -23,6 +23,7 @@ _ALIGNED_BYTES = 64
 _HASHED_BYTES = 1 << 20
 
 _held: WeakKeyDictionary[Expr, Block] = WeakKeyDictionary()
+_extents: WeakKeyDictionary[Expr, tuple[int, int]] = WeakKeyDictionary()
 _shipped: WeakSet[Expr] = WeakSet()  # what was large when it was given
 
 
@@ -123,6 +124,18 @@ def held(node: Expr) -> Block | None:
     while isinstance(node, Regrid):
         node = node.operand
     return _held.get(node)
+
+
+def extent(node: Expr) -> tuple[int, int] | None:
+    """Return the least and the greatest of integers that a user gave, found once; None as :func:`held`."""
+    while isinstance(node, Regrid):
+        node = node.operand
+    block = _held.get(node)
+    if not isinstance(block, Dense) or not block.values.size:
+        return None
+    if node not in _extents:
+        _extents[node] = int(block.values.min()), int(block.values.max())
+    return _extents[node]
 
 
 def copied(block: Block) -> Block:

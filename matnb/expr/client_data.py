@@ -16,6 +16,7 @@ import numpy as np
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, freeze, uninitialized
 from matnb.expr.nodes import Data, Expr, Literal, Regrid
+from matnb.expr.stable_order import named_at_random
 
 LITERAL_BYTES = 256  # up to here a constant lies inside its node
 SHIP_BYTES = 64 * 10**6  # above this an array goes to the workers at once, and its copy here takes no memory
@@ -50,7 +51,7 @@ def owned(block: Block) -> Expr:
     What is read once and then gone is neither copied nor hashed; read again, it is another expression. It is
     not a constant, however small, so that a loop that begins with another one has the same plan.
     """
-    node = Data(os.urandom(16), block.shape, block.dtype, not isinstance(block, Dense))
+    node = named_at_random(Data(os.urandom(16), block.shape, block.dtype, not isinstance(block, Dense)))
     _held[node] = freeze(block)
     return node
 

@@ -149,7 +149,10 @@ def chosen(knots: Knots, longest: int, given: Cuts, wanted: str, machine: Machin
     one, other = predicted(knots, whole, machine, whole_ranks), predicted(knots, shares, machine)
     takes_whole = wanted == "segmented" or (wanted == "auto" and one.seconds <= other.seconds)
     cuts, ranks = (whole, whole_ranks) if takes_whole else (shares, ())
-    reason = _reason(knots, longest, cuts, (one, other), machine)
+    reason = _one_block(knots)
+    if len(cuts) > 2:
+        share = _busiest_share(knots, whole, machine, whole_ranks)
+        reason = _reason(knots, longest, share, is_whole=one.seconds <= other.seconds)
     if wanted != "auto" and len(given) > 2:
         reason = f'strategy="{wanted}" was asked for'
     strategy: Strategy = "segmented" if _is_whole(knots, cuts) else "uniform"
@@ -164,7 +167,7 @@ def as_given(knots: Knots, longest: int, cuts: Cuts, machine: Machine) -> Strate
     one, other = predicted(knots, cuts, machine), predicted(knots, shares, machine)
     reason = "cut between rows as the matrix it is made from, whose blocks have nearly equal shares"
     if len(cuts) == 2:
-        reason = _reason(knots, longest, cuts, (one, other), machine)
+        reason = _one_block(knots)
     return StrategyChoice(
         knots.num_segments, knots.num_values, longest, "segmented", cuts, (), one, other, reason
     )  # fmt: skip
@@ -231,15 +234,20 @@ def _whole_cuts(knots: Knots, given: Cuts, machine: Machine) -> Iterator[Cuts]:
         yield tuple(values[list(cuts)].tolist())
 
 
-def _reason(
-    knots: Knots, longest: int, cuts: Cuts, costs: tuple[StrategyCost, StrategyCost], machine: Machine
-) -> str:
-    if len(cuts) == 2:
-        return f"{count_text(knots.num_values)} values are one block"
-    whole, shares = costs
-    even = predicted(knots, (0, knots.num_values), Machine(1, 1, machine.costs)).work_seconds / machine.slots
-    share = f"whole segments give the busiest slot {whole.work_seconds / even:.2f} of an even share"
-    if whole.seconds <= shares.seconds:
+def _busiest_share(knots: Knots, cuts: Cuts, machine: Machine, ranks: Ranks) -> float:
+    # What the busiest slot has of an even share of the work; not of what each block costs.
+    slots = replace(machine, costs=replace(machine.costs, block=0.0))
+    alone = predicted(knots, (0, knots.num_values), replace(slots, workers=1, threads=1))
+    return slots.slots * predicted(knots, cuts, slots, ranks).work_seconds / alone.work_seconds
+
+
+def _one_block(knots: Knots) -> str:
+    return f"{count_text(knots.num_values)} values are one block"
+
+
+def _reason(knots: Knots, longest: int, busiest_share: float, is_whole: bool) -> str:
+    share = f"whole segments give the busiest slot {busiest_share:.2f} of an even share"
+    if is_whole:
         return f"{share}, and need no second round"
     of = f"the longest segment has {count_text(longest)} of {count_text(knots.num_values)} values"
     return f"{of}; {share}, which takes longer than equal shares of the values in two rounds"

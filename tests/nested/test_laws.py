@@ -278,6 +278,13 @@ def test_programs_mean_what_a_list_of_arrays_means(
                 np.testing.assert_array_equal(one, expected, err_msg=f"{name}, {what}")
 
 
+def test_reduce_takes_the_names_of_monoids(engine: str) -> None:
+    values, counts = drawn_values("float64", 9, 1), [2, 0, 7]
+    N = mn.nested.unflatten(values, counts)
+    for name, (_, monoid) in LEFT.items():
+        check_equal(N.reduce(monoid).compute(), reduced(naive_of(values, counts), name), monoid)
+
+
 # Floats that round: bits are the same for all cuts where that is promised, near the right ones elsewhere.
 
 COUNTS = [0, 0, 1, 1, 0, 1, 7, 3000, 40, 0, 1200, 2, 5, 0]
@@ -419,6 +426,7 @@ def test_the_last_offset_may_be_the_end(engine: str) -> None:
         np.add.reduceat(values, offsets[:-1])
     assert mn.nested.from_offsets(values, offsets).sum().compute().tolist() == [12.0, 0.0]
     assert mn.nested.from_offsets(values, offsets).argmin().compute().tolist() == [0, -1]
+    assert mn.nested.from_offsets(values, offsets).argmax().compute().tolist() == [1, -1]
 
 
 # Inside a loop, and when a worker is lost.

@@ -196,6 +196,13 @@ def test_one_that_holds_nearly_all_is_cut_and_equal_ones_are_not():
     assert cut_by(one_long, 1, 2).strategy == "uniform"
 
 
+def test_the_share_that_is_told_is_of_what_can_be_divided():
+    # Three of five blocks with a fifth of the values each; what a block costs would be nearly all otherwise.
+    structure = structure_from_counts(np.full(1000, 10), "counts")
+    choice = chosen(structure.knots, 10, regular_cuts(10_000, 5), "auto", machine_of(structure, 1, 2))
+    assert "busiest slot 1.20 of an even share" in choice.reason
+
+
 def test_threads_of_a_worker_get_more_blocks_where_that_evens_them_out():
     counts = np.array([3_000_000, 4_000_000, 3_000_000])
     choice = cut_by(counts, 1, 2, "segmented")

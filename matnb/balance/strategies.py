@@ -15,7 +15,7 @@ class StrategyCost:
     Attributes
     ----------
     work_seconds
-        Of the busiest slot, a thread of a worker, in all rounds together.
+        What the busiest slot, a thread of a worker, takes in all rounds together.
     num_rounds
         1 where no segment is cut: then no block waits for another one's results.
     round_seconds
@@ -28,7 +28,7 @@ class StrategyCost:
 
     @property
     def seconds(self) -> float:
-        """The paper's C = c max s + (c - 1) t_b."""
+        """C = c max s + (c - 1) t_b, the model that ``matnb.nested.strategy`` cites."""
         return self.work_seconds + (self.num_rounds - 1) * self.round_seconds
 
 
@@ -41,7 +41,7 @@ class StrategyChoice:
     num_segments, num_values, longest
         Of the array: what the choice follows from, with the cuts of its values before.
     strategy, cuts
-        That were taken.
+        Which strategy was taken, and where it cuts the values.
     segmented, uniform
         What both were predicted to take; alike where there is one block.
     reason
@@ -59,7 +59,7 @@ class StrategyChoice:
 
     @property
     def cost(self) -> StrategyCost:
-        """Of the strategy that was taken, as predicted."""
+        """What the strategy that was taken was predicted to take."""
         return self.segmented if self.strategy == "segmented" else self.uniform
 
 

@@ -1,9 +1,10 @@
 """How a nested array is cut: between segments or into equal shares, by what a reduction would take.
 
-The model is that of the paper on nested data parallelism (section 3.1): C = c max s + (c - 1) t_b, of c
-rounds in which the busiest slot takes s seconds, with t_b between two of them. Whole segments need one round,
-which lasts as long as the longest of them at least; of equal shares the parts of a segment meet in another.
-What is counted is a reduction: running values take both strategies a multiple of it, sorts gather in either.
+The model is that of "Partition Balancing in Distributed Nested Data-Parallel Systems" (section 3.1):
+C = c max s + (c - 1) t_b, of c rounds in which the busiest slot takes s seconds, with t_b between two of
+them. Whole segments need one round, which lasts as long as the longest of them at least; of equal shares the
+parts of a segment meet in another. What is counted is a reduction: running values take both strategies a
+multiple of it, sorts gather in either.
 
 The choice follows from counts alone, so it is the same every time. Bits do not depend on it, but for scans of
 floats that are not asked to be stable.

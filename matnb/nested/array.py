@@ -431,16 +431,18 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
     def var(self, axis: int = -1, *, ddof: float = 0) -> DistArray:
         """Return the variance of each segment, as ``np.var`` with ``ddof``; NaN of an empty one."""
         _check_axis(axis)
-        dtype = mean_dtype(self.dtype)
-        wide = np.result_type(dtype, np.float64)
-        values: Any = self._values.astype(wide)
-        total: Any = self._reduced("sum", wide, values)
-        center: Any = total / np.maximum(self.counts, 1)
-        away: Any = np.abs(values - self._spread(center))
-        squares: Any = self._reduced("sum", np.dtype(np.float64), away * away)
-        real = np.empty(0, dtype).real.dtype
+        real = np.empty(0, mean_dtype(self.dtype)).real.dtype
+        squares: Any = self._deviation()
         divisor: Any = np.maximum(self.counts - ddof, 0)
         return (squares / divisor).astype(real)  # type: ignore[no-any-return]  # recorded
+
+    def _deviation(self) -> DistArray:
+        # The sum of squared distances from the mean; of complex values what is away from it is made first.
+        if self.dtype.kind != "c":
+            return self._reduced("deviation", np.dtype(np.float64))
+        center: Any = self._reduced("sum", np.dtype(np.complex128)) / np.maximum(self.counts, 1)
+        away: Any = np.abs(self._values - self._spread(center))
+        return self._reduced("sum", np.dtype(np.float64), away * away)
 
     def std(self, axis: int = -1, *, ddof: float = 0) -> DistArray:
         """Return the standard deviation of each segment, the square root of :meth:`var`."""

@@ -18,6 +18,7 @@ from plan_runner import run_by_hand, whole
 import matnb as mn
 from matnb.blocks.semiring import MONOIDS
 from matnb.events import WorkersLost
+from matnb.expr.traverse import topological
 from matnb.plan.lower import lower
 from matnb.program.plan import Workers
 
@@ -303,7 +304,7 @@ ROUNDED = {
     "after": lambda N: (N.cumsum(stable=True) / (N.rank() + 1)).sum(),
     "sorted": lambda N: N.sort().cumsum(stable=True).sum(),
 }
-SHORT = ("sum", "mean", "stable", "fused")
+SHORT = ("sum", "mean", "var", "stable", "fused")
 
 
 def rounded_values(dtype: str = "float64") -> np.ndarray:
@@ -377,6 +378,26 @@ def test_bits_follow_no_machines(two_threads: None, strategy: str, blocks: int) 
             plan = lower([node], [], {}, workers)
             found.setdefault(name, set()).add(whole(node, plan.outputs[node], run_by_hand(plan)).tobytes())
     assert {name: len(bits) for name, bits in found.items()} == dict.fromkeys(found, 1)
+
+
+@pytest.mark.parametrize("strategy", ["segmented", "uniform"])
+def test_variances_are_as_exact_as_numpys_where_the_mean_is_large(engine: str, strategy: str) -> None:
+    values = np.random.default_rng(2).standard_normal(sum(COUNTS)) + 1e8
+    naive = naive_of(values, COUNTS)
+    N = mn.nested.unflatten(mn.asarray(values, blocks=9), COUNTS, strategy=strategy)
+    found, doubled = mn.compute(N.var(), (2 * N).std())
+    np.testing.assert_allclose(found, naive.left(np.var, float, np.nan), rtol=1e-13, atol=1e-13)
+    expected = naive.left(lambda one: (2 * one).std(), float, np.nan)
+    np.testing.assert_allclose(doubled, expected, rtol=1e-13, atol=1e-13)
+
+
+def test_a_variance_goes_over_real_values_once(two_threads: None) -> None:
+    for dtype, num_passes in (("float64", 1), ("int32", 1), ("complex128", 2)):
+        N = mn.nested.unflatten(mn.asarray(rounded_values(dtype), blocks=9), COUNTS)
+        nodes = topological([N.var().expression])
+        kinds = [type(one).__name__ for one in nodes]
+        assert kinds.count("SegmentReduce") == num_passes
+        assert kinds.count("SegmentSpread") == num_passes - 1
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int32", "bool"])

@@ -340,7 +340,7 @@ def ordered_places(values: NumericArray) -> Counts:
     """
     if values.size <= _FEW or values.dtype.kind not in MERGED:
         return np.argsort(values, kind="stable")
-    keys = _keys(values)
+    keys = keys_of(values)
     least = int(keys.min())
     place_bits = (values.size - 1).bit_length()
     dropped = max(0, (int(keys.max()) - least).bit_length() - (64 - place_bits))
@@ -353,8 +353,9 @@ def ordered_places(values: NumericArray) -> Counts:
     return packed.view(np.int64)
 
 
-def _keys(values: np.ndarray) -> Counts:
-    # Whole numbers in the order of the elements: of floats their bits, turned round where they are negative.
+def keys_of(values: np.ndarray) -> Counts:
+    """Return whole numbers in the order of real elements, of equal ones the same, those of NaN last."""
+    # of floats their bits, turned round where they are negative
     if values.dtype.kind != "f":
         is_wide = values.dtype == np.uint64
         return (values ^ np.uint64(1 << 63)).view(np.int64) if is_wide else values.astype(np.int64)

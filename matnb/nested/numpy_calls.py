@@ -89,7 +89,9 @@ class NumpyCalls:
                 "they are among all"
             )
         if any(map(is_nested, (*args[count:], *options.values()))):
-            raise UnsupportedError(f"{called}: an option is nested: give numbers, or N.values, all values of an array")
+            raise UnsupportedError(
+                f"{called}: an option is nested: give numbers, or N.values, all values of an array"
+            )
         if options.get("out") is not None or not options.get("copy", True):
             raise UnsupportedError(
                 f"{called} with out= or copy=False: N cannot be changed in place; use what it returns"
@@ -142,13 +144,13 @@ class NumpyCalls:
         >>> mn.nested.from_lists([[1.25, 2.5], [0.125]]).round(1).tolist()
         [[1.2, 2.5], [0.1]]
         """
-        return np.round(self, decimals)  # type: ignore[call-overload]  # which comes back to this class
+        return np.round(self, decimals)  # which comes back to this class
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> NoReturn:
         raise UnsupportedError(
             "a nested array cannot be converted to a NumPy array, as its segments may differ in length: use "
-            "N.values, all values in one array, N.tolist(), or N.to_awkward(); functions of elements are NumPy's, "
-            "such as np.where(N > 0, N, 0)"
+            "N.values, all values in one array, N.tolist(), or N.to_awkward(); functions of elements are "
+            "NumPy's, such as np.where(N > 0, N, 0)"
         )
 
     def __getattr__(self, name: str) -> NoReturn:

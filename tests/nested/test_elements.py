@@ -69,21 +69,25 @@ def test_a_value_for_each_segment_stands_beside_its_values(drawn: Segments) -> N
 def test_deeper_arrays_and_awkward() -> None:
     ak = pytest.importorskip("awkward")
     nested = mn.nested.from_lists(LISTS)
-    for given, of_ak in ((nested, ak.Array(LISTS)),
-                         (mn.nested.unflatten(nested, [3, 1]), ak.unflatten(ak.Array(LISTS), [3, 1]))):  # fmt: skip
-        found: Any = np.where(given > 2, given, 0)
+    pairs = [(nested, ak.Array(LISTS))]
+    pairs.append((mn.nested.unflatten(nested, [3, 1]), ak.unflatten(pairs[0][1], [3, 1])))
+    for one, of_ak in pairs:
+        found: Any = np.where(one > 2, one, 0)
         assert found.tolist() == ak.where(of_ak > 2, of_ak, 0).tolist()
-        found = np.where(given.sum() > 3, given, -given)
+        found = np.where(one.sum() > 3, one, -one)
         assert found.tolist() == ak.where(ak.sum(of_ak, axis=-1) > 3, of_ak, -of_ak).tolist()
-        assert np.round(given, 1).tolist() == given.round(1).tolist() == ak.round(of_ak, 1).tolist()
-        assert np.isclose(given, 5).tolist() == ak.isclose(of_ak, 5).tolist()
-        assert given.clip(0, 4).tolist() == np.minimum(np.maximum(of_ak, 0), 4).tolist()
-        whole, part = np.divmod(given, 2)
+        assert np.round(one, 1).tolist() == one.round(1).tolist() == ak.round(of_ak, 1).tolist()
+        assert np.isclose(one, 5).tolist() == ak.isclose(of_ak, 5).tolist()
+        assert one.clip(0, 4).tolist() == np.minimum(np.maximum(of_ak, 0), 4).tolist()
+        whole, part = np.divmod(one, 2)
         assert (whole * 2 + part).tolist() == of_ak.tolist()
 
 
 def test_arrays_with_positions_meet_as_in_arithmetic() -> None:
-    A, B = sp.csr_array([[0, 2.0, 1], [0, 0, 0], [4, 0, 0]]), sp.csr_array([[1.0, 2, 0], [0, 0, 0], [4, 0, 7]])
+    A, B = (
+        sp.csr_array([[0, 2.0, 1], [0, 0, 0], [4, 0, 0]]),
+        sp.csr_array([[1.0, 2, 0], [0, 0, 0], [4, 0, 7]]),
+    )
     one, other = mn.nested.from_rows(A), mn.nested.from_rows(B)
     found: Any = np.where(one > other, one, other)
     wanted = A.maximum(B).tocsr()

@@ -239,17 +239,20 @@ def open_arrow(file: File, columns: Sequence[str] | None = None, dtype: DTypes =
     return _table_of(file, schema, columns, dtype, (heights, sizes), False)
 
 
-def element_of(arrow: pyarrow.DataType) -> np.dtype | None:
-    """Return the dtype for the elements of lists of numbers or booleans; None for another type."""
+def lists_in(arrow: pyarrow.DataType) -> tuple[int, np.dtype] | None:
+    """Return how many levels of lists there are, and the dtype for the numbers or booleans in these.
+
+    None for another type: of no lists, or of lists of anything else.
+    """
     from pyarrow import types
 
-    if not (types.is_list(arrow) or types.is_large_list(arrow)):
+    depth = 0
+    while types.is_list(arrow) or types.is_large_list(arrow):
+        arrow, depth = arrow.value_type, depth + 1
+    is_number = types.is_boolean(arrow) or types.is_integer(arrow) or types.is_floating(arrow)
+    if not depth or not is_number:
         return None
-    element = arrow.value_type
-    if types.is_float16(element):
-        return np.dtype(np.float32)
-    is_number = types.is_boolean(element) or types.is_integer(element) or types.is_floating(element)
-    return np.dtype(element.to_pandas_dtype()) if is_number else None
+    return depth, np.dtype(np.float32 if types.is_float16(arrow) else arrow.to_pandas_dtype())
 
 
 def _table_of(
@@ -269,7 +272,7 @@ def _table_of(
     if bad:
         good = [names[place] for place in picked if names[place] not in bad]
         others = f"; columns=[{', '.join(map(repr, good[:50]))}] reads the others" if good else ""
-        listed = [name for name in bad if element_of(schema.field(names.index(name)).type) is not None]
+        listed = [name for name in bad if lists_in(schema.field(names.index(name)).type) is not None]
         lists = f"; mn.nested.load(path, {listed[0]!r}) reads lists of numbers" if listed else ""
         raise file.error(
             f"column {bad[0]!r} is of type {schema.field(names.index(bad[0])).type}, which tables do not "

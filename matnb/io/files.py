@@ -358,6 +358,12 @@ def is_remote(path: str) -> bool:
     return "://" in path and not path.startswith("file://")
 
 
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """Return the suffix of a path or url, such as ``.npz``, in small letters."""
+    given = os.fsdecode(path)
+    return os.path.splitext(without_query(given) if "://" in given else given)[1].lower()
+
+
 def without_query(url: str) -> str:
     """Return a url without its query and fragment, so that its end is that of a file's name."""
     return re.split(r"[?#]", url, maxsplit=1)[0]

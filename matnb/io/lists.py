@@ -1,10 +1,14 @@
-"""A column of lists of numbers in Parquet and Arrow IPC files: their lengths, and the numbers in a row."""
+"""A column of lists of numbers in Parquet and Arrow IPC files: their lengths, and the numbers in a row.
+
+Lists may have lists in them, of as many levels in every row. Files of such a column are written here, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,18 +16,22 @@ import numpy.typing as npt
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region, relative
 from matnb.errors import FileFormatError, OptionError, suggestion
-from matnb.io.arrow_files import ArrowTable, element_of, opened_file
+from matnb.io.arrow_files import ArrowTable, lists_in, opened_file
 from matnb.io.columns import number
 from matnb.io.entries import ReaderValue, Slab, common, dense_of
-from matnb.io.files import File, find_file
+from matnb.io.files import File, find_file, suffix_of
 from matnb.io.folders import TableFiles, Where, found_paths
 from matnb.io.source import READERS, Found, Piece, PlainSource
+from matnb.io.write import written_whole
+from matnb.location import Location
 
 if TYPE_CHECKING:
     import pyarrow
 
 _KINDS = ("parquet", "arrow")
 _OFFSET_BYTES = 8
+_COLUMN = "values"  # of a file that is written
+_Counts = tuple[npt.NDArray[np.int64], ...]  # the lengths of the lists of each level, the outermost first
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,27 +39,39 @@ class ListsPart(ReaderValue):
     """The lists of a piece: their lengths, and the elements of all; or the error that reading it met."""
 
     number: int
-    counts: npt.NDArray[np.int64]
+    counts: _Counts
     values: npt.NDArray[np.generic]
     error: FileFormatError | None = None
 
 
 @dataclass(frozen=True)
 class ListsFacts:
-    """How many lists a piece has, and how many elements these have together."""
+    """How many lists a piece has at each level, and how many elements these have together."""
 
-    num_lists: int
+    num_lists: tuple[int, ...]
     num_values: int
     error: FileFormatError | None
 
 
 @dataclass(frozen=True)
-class ListsContext:
-    """What the pieces say together: the number of the first list and of the first element of each."""
+class ListsFound(Found):
+    """What is known of a column of lists: of its values, and how many lists there are at each level."""
 
-    found: Found
-    first_lists: tuple[int, ...]
-    first_values: tuple[int, ...]
+    num_lists: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class ListsContext:
+    """What the pieces say together, whatever of the column is wanted.
+
+    Attributes
+    ----------
+    firsts
+        The number of the first list of each piece and level, and last the number of its first element.
+    """
+
+    found: ListsFound
+    firsts: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -61,10 +81,13 @@ class ListsTable(ArrowTable):
     Attributes
     ----------
     num_elements
-        At most so many elements each row group or record batch has.
+        At most so many elements, or lists of an inner level, each row group or record batch has.
+    depth
+        How many levels of lists there are.
     """
 
     num_elements: tuple[int, ...]
+    depth: int
 
     def estimated_entries(self) -> int:
         """Return about how many elements all lists have."""
@@ -73,46 +96,51 @@ class ListsTable(ArrowTable):
     def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
         """Return what the lists of a piece take, and as much and the group decoded beside them."""
         groups = slice(piece.start, piece.stop)
-        counts = sum(self.heights[groups]) * _OFFSET_BYTES
-        held = counts + sum(self.num_elements[groups]) * self.column_kinds[0].stored.itemsize
+        num_elements = sum(self.num_elements[groups])
+        counts = (sum(self.heights[groups]) + (self.depth - 1) * num_elements) * _OFFSET_BYTES
+        held = counts + num_elements * self.column_kinds[0].stored.itemsize
         return held, held + max(self.group_bytes[groups], default=0)
 
     def parse(self, piece: Piece) -> ListsPart:  # type: ignore[override]  # lists instead of columns
         """Read the row groups of a piece."""
         import pyarrow
 
-        counts, values = [np.empty(0, np.int64)], [np.empty(0, self.column_kinds[0].stored)]
+        values = [np.empty(0, self.column_kinds[0].stored)]
+        counts = [[np.empty(0, np.int64)] for _ in range(self.depth)]
         try:
             for batch in self.batches(piece):
-                lengths, elements = self._lists(batch.column(0))
-                counts.append(lengths)
+                *lengths, elements = self._lists(batch.column(0))
+                for own, one in zip(counts, lengths, strict=True):
+                    own.append(one)
                 values.append(elements)
         except FileFormatError as error:
-            return ListsPart(piece.number, counts[0], values[0], error)
-        part = ListsPart(piece.number, np.concatenate(counts), np.concatenate(values))
+            return ListsPart(piece.number, tuple(own[0] for own in counts), values[0], error)
+        part = ListsPart(piece.number, tuple(map(np.concatenate, counts)), np.concatenate(values))
         pyarrow.default_memory_pool().release_unused()  # it keeps them for itself
         return part
 
-    def _lists(self, column: pyarrow.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.generic]]:
-        # Lengths and elements, which are copied when all are put together.
-        name = self.read_names[0]
+    def _lists(self, column: pyarrow.Array) -> list[np.ndarray]:
+        # Lengths of each level and the elements, which are copied when all are put together.
+        name, found = self.read_names[0], []
+        for _ in range(self.depth):
+            if column.null_count:
+                raise self.file.error(
+                    f"column {name!r} has {column.null_count:,} missing lists: write empty ones"
+                )
+            offsets = column.offsets.to_numpy().astype(np.int64, copy=False)
+            found.append(np.diff(offsets))
+            column = column.values.slice(offsets[0], offsets[-1] - offsets[0])
         if column.null_count:
             raise self.file.error(
-                f"column {name!r} has {column.null_count:,} missing lists: write empty ones"
-            )
-        offsets = column.offsets.to_numpy().astype(np.int64, copy=False)
-        elements = column.values.slice(offsets[0], offsets[-1] - offsets[0])
-        if elements.null_count:
-            raise self.file.error(
-                f"column {name!r} has {elements.null_count:,} missing values in lists: write NaN, or leave "
+                f"column {name!r} has {column.null_count:,} missing values in lists: write NaN, or leave "
                 "them out"
             )
-        return np.diff(offsets), elements.to_numpy(zero_copy_only=False)
+        return [*found, column.to_numpy(zero_copy_only=False)]
 
 
 @dataclass(frozen=True)
 class ListColumn(PlainSource):
-    """A column of lists: all their "values" one after the other, or the "counts" of these by list.
+    """A column of lists: all their values one after the other, or the lengths of the lists of a level.
 
     Attributes
     ----------
@@ -120,14 +148,17 @@ class ListColumn(PlainSource):
         A :class:`ListsTable`, or several.
     element
         The dtype of the elements.
+    level
+        The level whose lengths are read, the outermost 0; None for the values.
     """
 
     table: ListsTable | TableFiles
     element: np.dtype
-    field: Literal["values", "counts"] = "values"
+    level: int | None = None
 
     def __repr__(self) -> str:
-        return f"{self.field} of lists {self.table.read_names[0]!r} of {self.table!r}"
+        field = "values" if self.level is None else "lengths"
+        return f"{field} of lists {self.table.read_names[0]!r} of {self.table!r}"
 
     @property
     def file(self) -> File:
@@ -136,25 +167,26 @@ class ListColumn(PlainSource):
 
     @property
     def num_lists(self) -> int:
-        """How many lists there are, as the files say."""
+        """How many lists of the outermost level there are, as the files say."""
         tables = self.table.tables if isinstance(self.table, TableFiles) else (self.table,)
         return sum(sum(one.heights) for one in tables if isinstance(one, ListsTable))
 
     def reading(self) -> ListColumn:
-        """Return the source that is read through once for both arrays."""
-        return replace(self, field="values")
+        """Return the source that is read through once for all arrays."""
+        return replace(self, level=None)
 
-    def lengths(self) -> ListColumn:
-        """Return the source of the lengths of the lists."""
-        return replace(self, field="counts")
+    def lengths(self, level: int = 0) -> ListColumn:
+        """Return the source of the lengths of the lists of a level."""
+        return replace(self, level=level)
 
     def identity(self) -> tuple[str | int, ...]:
         """Return what tells the array from any other."""
-        return ("lists", self.field, self.element.str, *self.table.identity())
+        field = "values" if self.level is None else self.level
+        return ("lists", field, self.element.str, *self.table.identity())
 
     def estimated_entries(self) -> int:
         """Return about how many elements there are."""
-        return self.num_lists if self.field == "counts" else self.table.estimated_entries()
+        return self.num_lists if self.level == 0 else self.table.estimated_entries()
 
     def pieces(self, count: int) -> tuple[Piece, ...]:
         """Return ranges of row groups."""
@@ -170,7 +202,7 @@ class ListColumn(PlainSource):
 
     def summary(self, parsed: ListsPart) -> ListsFacts:
         """Return what is known of a piece."""
-        return ListsFacts(parsed.counts.size, parsed.values.size, parsed.error)
+        return ListsFacts(tuple(one.size for one in parsed.counts), parsed.values.size, parsed.error)
 
     def merge(self, summaries: Sequence[ListsFacts]) -> ListsContext:
         """Return what is known of the column.
@@ -183,32 +215,33 @@ class ListColumn(PlainSource):
         for one in summaries:
             if one.error is not None:
                 raise one.error
-        lists = np.cumsum([0, *(one.num_lists for one in summaries)]).tolist()
-        values = np.cumsum([0, *(one.num_values for one in summaries)]).tolist()
-        is_counts = self.field == "counts"
-        dtype = np.dtype(np.int64) if is_counts else self.element
-        found = Found(((lists if is_counts else values)[-1],), dtype, False)
-        return ListsContext(found, tuple(lists), tuple(values))
+        sizes = zip(*((*one.num_lists, one.num_values) for one in summaries), strict=True)
+        firsts = [np.cumsum([0, *own]).tolist() for own in sizes]
+        *num_lists, num_values = (own[-1] for own in firsts)
+        length = num_values if self.level is None else num_lists[self.level]
+        found = ListsFound((length,), self._dtype, False, num_lists=tuple(num_lists))
+        return ListsContext(found, tuple(map(tuple, firsts)))
+
+    @property
+    def _dtype(self) -> np.dtype:
+        return self.element if self.level is None else np.dtype(np.int64)
 
     def part(self, parsed: ListsPart, context: ListsContext, region: Region) -> Slab | None:
         """Return what a piece has of a region."""
-        is_counts = self.field == "counts"
-        elements = parsed.counts if is_counts else parsed.values
-        first = (context.first_lists if is_counts else context.first_values)[parsed.number]
+        elements = parsed.values if self.level is None else parsed.counts[self.level]
+        first = context.firsts[-1 if self.level is None else self.level][parsed.number]
         own = ((first, first + elements.size),)
         both = common(own, region)
         if both is None:
             return None
-        dtype = np.int64 if is_counts else self.element
-        return Slab(both, elements[relative(both, own)].astype(dtype))
+        return Slab(both, elements[relative(both, own)].astype(self._dtype))
 
     def assemble(self, parts: Sequence[Slab | None], context: ListsContext, region: Region) -> Block:
         """Return the block of a region."""
-        dtype = np.dtype(np.int64) if self.field == "counts" else self.element
-        return dense_of([part for part in parts if part is not None], region, dtype)
+        return dense_of([part for part in parts if part is not None], region, self._dtype)
 
 
-def open_lists(where: Where, column: str, kind: str | None = None) -> ListColumn:
+def open_lists(where: Where, column: str | None = None, kind: str | None = None) -> ListColumn:
     """Return the source of a column of lists of numbers, in one file or several.
 
     Parameters
@@ -216,7 +249,7 @@ def open_lists(where: Where, column: str, kind: str | None = None) -> ListColumn
     where
         A Parquet or Arrow IPC file; or a folder, a pattern or a list of them.
     column
-        Its name.
+        Its name; by default that of the only column of lists of numbers.
     kind
         "parquet" or "arrow", where the suffix does not say.
 
@@ -225,20 +258,30 @@ def open_lists(where: Where, column: str, kind: str | None = None) -> ListColumn
     OptionError
         For another kind of file, or a name that no column has.
     FileFormatError
-        When it is not a file of its kind, or the column is not of lists of numbers or booleans.
+        When it is not a file of its kind, or the column is not of lists of numbers or booleans, or those of
+        one file have other levels.
     MissingFileError
         When there is no such file.
     """
     if kind is not None and kind not in _KINDS:
         raise OptionError(f"kind={kind!r}: {suggestion(kind, _KINDS, 'choose one of')}")
-    tables = [_table(path, column, kind) for path in found_paths(where, kind, _KINDS)]
+    first, *others = found_paths(where, kind, _KINDS)
+    tables = [_table(first, column, kind)]
+    (column,) = tables[0].read_names
+    tables += [_table(path, column, kind) for path in others]
+    for one in tables:
+        if one.depth != tables[0].depth:
+            raise one.file.error(
+                f"column {column!r} has {one.depth} levels of lists where {tables[0].file.shown} has "
+                f"{tables[0].depth}"
+            )
     element = np.result_type(*(one.column_kinds[0].stored for one in tables))
     if len(tables) == 1:
         return ListColumn(tables[0], element)
     return ListColumn(TableFiles(tables[0].file, (column,), (0,), tuple(tables)), element)
 
 
-def _table(path: str, column: str, kind: str | None) -> ListsTable:
+def _table(path: str, column: str | None, kind: str | None) -> ListsTable:
     file = find_file(path)
     suffixes = {one: READERS[one].suffixes for one in _KINDS}
     kind = kind or next((one for one in _KINDS if file.name.lower().endswith(suffixes[one])), None)
@@ -251,35 +294,42 @@ def _table(path: str, column: str, kind: str | None) -> ListsTable:
     is_parquet = kind == "parquet"
     with opened_file(file, is_parquet) as opened:
         schema = opened.schema_arrow if is_parquet else opened.schema
-        place, element = _checked(file, schema, column)
-        heights, sizes, elements = (_of_groups if is_parquet else _of_batches)(opened, place, column)
+        place, depth, element = _checked(file, schema, column)
+        groups = _of_groups(opened, schema.names[place]) if is_parquet else _of_batches(opened, place, depth)
+        heights, sizes, elements = groups
     if any(height < 0 for height in heights):
         raise file.error("has a row group with a negative number of rows")
     names, kinds = tuple(schema.names), (number(element),)
-    return ListsTable(file, names, (place,), kinds, heights, sizes, (), is_parquet, elements)
+    return ListsTable(file, names, (place,), kinds, heights, sizes, (), is_parquet, elements, depth)
 
 
-def _checked(file: File, schema: pyarrow.Schema, column: str) -> tuple[int, np.dtype]:
-    # Where the column is, and the dtype of its elements.
+def _checked(file: File, schema: pyarrow.Schema, column: str | None) -> tuple[int, int, np.dtype]:
+    # Where the column is, how many levels of lists it has, and the dtype of its elements.
     names = schema.names
+    if column is None:
+        listed = [one.name for one in schema if lists_in(one.type) is not None]
+        if len(listed) != 1:
+            which = f"columns {', '.join(map(repr, listed))} are" if listed else "no column is"
+            raise OptionError(f"{file.shown}: {which} of lists of numbers; give column= as one that is")
+        (column,) = listed
     if names.count(column) != 1:
         wrong = (
             f"{names.count(column)} columns named {column!r}" if column in names else f"no column {column!r}"
         )
         raise OptionError(f"{file.shown}: {wrong}; {suggestion(column, names)}")
     place = names.index(column)
-    element = element_of(schema.field(place).type)
-    if element is None:
+    found = lists_in(schema.field(place).type)
+    if found is None:
         raise file.error(
             f"column {column!r} is of type {schema.field(place).type}, not of lists of numbers or booleans"
         )
-    return place, element
+    return place, *found
 
 
 _Groups = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
-def _of_groups(opened: pyarrow.parquet.ParquetFile, place: int, column: str) -> _Groups:
+def _of_groups(opened: pyarrow.parquet.ParquetFile, column: str) -> _Groups:
     # Of row groups the rows, the bytes of all columns, and the elements; an empty list counts as one of them.
     metadata = opened.metadata
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
@@ -292,11 +342,77 @@ def _of_groups(opened: pyarrow.parquet.ParquetFile, place: int, column: str) -> 
     )
 
 
-def _of_batches(opened: pyarrow.ipc.RecordBatchFileReader, place: int, column: str) -> _Groups:
-    # Of record batches the same.
+def _of_batches(opened: pyarrow.ipc.RecordBatchFileReader, place: int, depth: int) -> _Groups:
+    # Of record batches the same; of several levels the most of any.
     batches = [opened.get_batch(group) for group in range(opened.num_record_batches)]
     return (
         tuple(one.num_rows for one in batches),
         tuple(one.nbytes for one in batches),
-        tuple(len(one.column(place).values) for one in batches),
+        tuple(_most_elements(one.column(place), depth) for one in batches),
     )
+
+
+def _most_elements(column: pyarrow.Array, depth: int) -> int:
+    most = 0
+    for _ in range(depth):
+        column = column.values
+        most = max(most, len(column))
+    return most
+
+
+# Writing.
+
+ListsChunk = tuple[np.ndarray, Sequence[np.ndarray]]  # values, and offsets of each level, the outermost first
+
+
+def lists_of(values: np.ndarray, levels: Sequence[np.ndarray]) -> pyarrow.LargeListArray:
+    """Return Arrow's lists, which share the memory of values and of the offsets of each level."""
+    import pyarrow
+
+    found = pyarrow.array(values)
+    for offsets in reversed(levels):
+        found = pyarrow.LargeListArray.from_arrays(pyarrow.array(offsets), found)
+    return found
+
+
+def check_lists_target(path: str | os.PathLike[str]) -> str:
+    """Return the suffix of a file that lists can be written to.
+
+    Raises
+    ------
+    OptionError
+        For another one.
+    """
+    suffix, known = suffix_of(path), [one for kind in _KINDS for one in READERS[kind].suffixes]
+    if suffix not in known:
+        raise OptionError(
+            f"{Location(os.fsdecode(path))}: nested arrays are saved as a column of lists, not with suffix "
+            f"{suffix!r}; {suggestion(suffix, known)}; N.values and N.offsets can be saved as arrays"
+        )
+    return suffix
+
+
+def write_lists(path: str | os.PathLike[str], chunks: Iterable[ListsChunk]) -> None:
+    """Write a column of lists named "values", a row group or record batch for each chunk, at least one.
+
+    The file appears whole or not at all. One chunk is held at a time.
+
+    Raises
+    ------
+    OptionError, MissingFileError, WriteError
+        As :func:`matnb.io.write.write`.
+    """
+    import pyarrow
+    from pyarrow import parquet
+
+    suffix, writer = check_lists_target(path), None
+    with written_whole(path) as stream:
+        for values, levels in chunks:
+            part = pyarrow.table({_COLUMN: lists_of(values, levels)})
+            if writer is None:
+                is_parquet = suffix in READERS["parquet"].suffixes
+                make = parquet.ParquetWriter if is_parquet else pyarrow.ipc.new_file
+                writer = make(stream, part.schema)
+            writer.write_table(part)
+        assert writer is not None, "at least one chunk"
+        writer.close()

@@ -26,7 +26,7 @@ from matnb.errors import (
     WriteError,
     suggestion,
 )
-from matnb.io.files import file_system, is_remote, local_path, upload, without_query
+from matnb.io.files import file_system, is_remote, local_path, suffix_of, upload
 from matnb.io.npz import MARK, VERSION
 from matnb.location import Location
 
@@ -64,26 +64,36 @@ def write(path: str | os.PathLike[str], grid: Grid, dtype: np.dtype, sparse: boo
     WriteError
         When the system does not let the file be written, as on a full disk.
     """
-    target, suffix = check_target(path)
-    if is_remote(target):
-        with tempfile.TemporaryDirectory(prefix="matnb-") as folder:
-            made = os.path.join(folder, f"whole{suffix}")
-            write(made, grid, dtype, sparse, fetch)
-            upload(made, Location(target))
-        return
-    with written_atomically(path, target) as stream:
+    _, suffix = check_target(path)
+    with written_whole(path) as stream:
         _WRITERS[suffix](stream, grid, dtype, sparse, fetch)
 
 
 @contextmanager
-def written_atomically(path: str | os.PathLike[str], target: str) -> Iterator[IO[bytes]]:
-    """Open a new file that takes its place when all was written, and is gone after an error.
+def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a new file that takes its place, here or at a url, when all was written, and is gone otherwise.
 
     Raises
     ------
+    OptionError, UnsupportedError, MissingFileError
+        As :func:`check_target`.
     WriteError
         When the system does not let the file be written, as on a full disk.
     """
+    target = checked_place(path)
+    if not is_remote(target):
+        with _written_here(path, target) as stream:
+            yield stream
+        return
+    with tempfile.TemporaryDirectory(prefix="matnb-") as folder:
+        local = os.path.join(folder, "whole")
+        with _written_here(path, local) as stream:
+            yield stream
+        upload(local, Location(target))
+
+
+@contextmanager
+def _written_here(path: str | os.PathLike[str], target: str) -> Iterator[IO[bytes]]:
     try:
         with _atomically(target) as stream:
             yield stream
@@ -105,10 +115,9 @@ def check_target(path: str | os.PathLike[str]) -> tuple[str, str]:
     MissingFileError
         When the folder is not there.
     """
-    given = os.fsdecode(path)
-    shown = Location(given)
-    suffix = os.path.splitext(without_query(given) if "://" in given else given)[1].lower()
+    suffix = suffix_of(path)
     if suffix not in _WRITERS:
+        shown = Location(os.fsdecode(path))
         raise OptionError(
             f"{shown}: cannot write files with suffix {suffix!r}; {suggestion(suffix, _WRITERS)}"
         )

@@ -7,6 +7,7 @@ Systems" (sections 3.2 and 3.3).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import full, zeros
 from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.ufuncs import astype
-from matnb.nested.numpy_calls import NumpyCalls, check_call
+from matnb.nested.numpy_calls import NumpyCalls
 from matnb.nested.orders import ordered
 from matnb.nested.showing import explained, nested_facts
 from matnb.nested.structure import Structure, as_vector, check_dtype, check_same, is_nested, spread
@@ -546,18 +547,17 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
 
     # Functions of elements.
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
-        check_call(ufunc, method, options)
+    def _elementwise(self, call: Callable[..., object], inputs: Sequence[object], what: str) -> Any:
+        # What a function makes of values that stand beside each other.
         if any(is_nested(one) and not isinstance(one, NestedArray) for one in inputs):
             return NotImplemented  # one of more levels takes others with it
         arrays = [one for one in inputs if isinstance(one, NestedArray)]
         if len(arrays) > 1 and any(one._positions is not None for one in arrays):
             from matnb.nested.restructuring import united  # which makes nested arrays
 
-            inputs = tuple(united(inputs, ufunc.__name__))
+            inputs = united(inputs, what)
         home = next(one for one in inputs if isinstance(one, NestedArray))
-        flat = [home._beside(one, ufunc.__name__) for one in inputs]
-        found = getattr(ufunc, method)(*flat, **options)
+        found: Any = call(*(home._beside(one, what) for one in inputs))
         return tuple(map(home._like, found)) if isinstance(found, tuple) else home._like(found)
 
     def _beside(self, other: object, what: str) -> Any:

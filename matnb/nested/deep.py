@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -15,7 +15,7 @@ from matnb.lazy.creation import arange
 from matnb.lazy.evaluator import evaluator
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import nested
-from matnb.nested.numpy_calls import NumpyCalls, check_call
+from matnb.nested.numpy_calls import NumpyCalls
 from matnb.nested.structure import Structure, check_same, structure_from_offsets
 
 AnyNested: TypeAlias = "NestedArray | DeepNestedArray"
@@ -196,7 +196,8 @@ class DeepNestedArray(NumpyCalls, NDArrayOperatorsMixin):
         if isinstance(found, DistArray):
             return self._outer.with_values(found)
         if isinstance(found, tuple):
-            return type(found)(*map(self._around, found))
+            parts = map(self._around, found)
+            return type(found)(*parts) if hasattr(found, "_fields") else tuple(parts)
         return DeepNestedArray(self._outer, found)
 
     # Along the innermost segments.
@@ -226,10 +227,9 @@ class DeepNestedArray(NumpyCalls, NDArrayOperatorsMixin):
 
     # Functions of elements.
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
-        check_call(ufunc, method, options)
-        inner = [self._beside(one, ufunc.__name__) for one in inputs]
-        return self._around(getattr(ufunc, method)(*inner, **options))
+    def _elementwise(self, call: Callable[..., object], inputs: Sequence[object], what: str) -> Any:
+        # What a function makes of values that stand beside each other.
+        return self._around(call(*(self._beside(one, what) for one in inputs)))
 
     def _beside(self, other: object, what: str) -> Any:
         # What meets the inner segments: of a value for each outer segment, one for each inner segment. One of

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matnb.errors import DTypeError, ShapeError, UnsupportedError
+from matnb.io.lists import lists_of
 from matnb.lazy.creation import owned_array
 from matnb.lazy.evaluator import evaluator
 from matnb.nested.creation import from_offsets, unflatten
@@ -115,15 +116,9 @@ def to_arrow(segments: AnyNested) -> pyarrow.LargeListArray:
     DTypeError
         For complex numbers, which Arrow does not have.
     """
-    import pyarrow
-
     if segments.dtype.kind == "c":
         raise DTypeError(f"to_arrow: Arrow has no type for {segments.dtype}; N.to_awkward() has")
-    values, levels = _computed(segments)
-    found = pyarrow.array(values)
-    for offsets in reversed(levels):
-        found = pyarrow.LargeListArray.from_arrays(pyarrow.array(offsets), found)
-    return found
+    return lists_of(*_computed(segments))
 
 
 def from_awkward(array: object, *, strategy: str = "auto") -> AnyNested:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
 from matnb.errors import NotScalarError, UnsupportedError, no_attribute
+from matnb.nested.structure import is_nested
 
 # By default np.sort and np.argsort go along the last axis, all others along all of them.
 _ORDERS = ("sort", "argsort")
@@ -16,6 +18,18 @@ _ALONG_ALL = (
     *("cumsum", "cumprod"),
 )
 _METHODS: dict[object, str] = {getattr(np, name): name for name in (*_ORDERS, *_ALONG_ALL)}
+
+# Functions of elements that are no ufuncs: how many of their arguments stand beside each other, element by
+# element, and the names of such arguments; the others are options.
+_OF_ELEMENTS: dict[object, int] = {
+    np.where: 3,
+    np.clip: 3,
+    np.isclose: 2,
+    **dict.fromkeys((np.round, np.around, np.nan_to_num, np.isin, np.fix, np.sinc, np.i0), 1),
+    **dict.fromkeys((np.real, np.imag, np.angle, np.isreal, np.iscomplex, np.isposinf, np.isneginf), 1),
+}
+_WITH_OPTION = (np.round, np.around, np.isin)  # which is usually given without its name
+_OPERANDS = frozenset(("a", "b", "x", "z", "val", "element", "min", "max", "a_min", "a_max"))
 
 # What arrays have and nested ones do not, and what to write.
 _INSTEAD = {
@@ -40,6 +54,8 @@ class NumpyCalls:
         args: Sequence[object],
         kwargs: Mapping[str, object],
     ) -> object:
+        if function in _OF_ELEMENTS:
+            return self._of_elements(function, args, kwargs)
         name, called = _METHODS.get(function), f"np.{function.__name__} of a nested array"
         if name is None or not args or args[0] is not self or len(args) > 2:
             raise UnsupportedError(
@@ -57,10 +73,84 @@ class NumpyCalls:
             raise UnsupportedError(f"{called} with {', '.join(options)}: use N.{name}()")
         return getattr(self, name)(**options)
 
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
+        check_call(ufunc, method, options)
+        return self._elementwise(partial(getattr(ufunc, method), **options), inputs, ufunc.__name__)
+
+    def _of_elements(
+        self, function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> object:
+        count, called = _OF_ELEMENTS[function], f"np.{function.__name__} of a nested array"
+        names = [name for name in kwargs if name in _OPERANDS]
+        options = {name: value for name, value in kwargs.items() if name not in names}
+        if function is np.where and len(args) == 1:
+            raise UnsupportedError(
+                f"{called} with one argument: N[mask] selects values, and np.nonzero(mask.values) says where "
+                "they are among all"
+            )
+        if any(map(is_nested, (*args[count:], *options.values()))):
+            raise UnsupportedError(
+                f"{called}: an option is nested: give numbers, or N.values, all values of an array"
+            )
+        if options.get("out") is not None or not options.get("copy", True):
+            raise UnsupportedError(
+                f"{called} with out= or copy=False: N cannot be changed in place; use what it returns"
+            )
+        if len(args) > count + (function in _WITH_OPTION):
+            raise UnsupportedError(f"{called} with {len(args)} arguments: give N, and options by their names")
+
+        inputs = [*args[:count], *(kwargs[name] for name in names)]
+        # An argument that is left out, such as a bound, stays so.
+        given = [place for place, one in enumerate(inputs) if one is not None and one is not np._NoValue]
+
+        def call(*operands: object) -> object:
+            whole = list(inputs)
+            for place, one in zip(given, operands, strict=True):
+                whole[place] = one
+            first = min(count, len(args))
+            named = dict(zip(names, whole[first:], strict=True))
+            return function(*whole[:first], *args[count:], **named, **options)
+
+        return self._elementwise(call, [inputs[place] for place in given], function.__name__)
+
+    def clip(self, min: object = None, max: object = None) -> Any:
+        """Return the values limited to at least ``min`` and at most ``max``, in the same segments.
+
+        Parameters
+        ----------
+        min, max
+            A number, a value for each segment, or a nested array of the same segments; None is no limit.
+
+        Raises
+        ------
+        ShapeError
+            For other segments, or other than one value for each.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> N = mn.nested.from_lists([[3, 1], [], [5]])
+        >>> N.clip(2).tolist(), N.clip(max=N.mean()).tolist()
+        ([[3, 2], [], [5]], [[2.0, 1.0], [], [5.0]])
+        """
+        return np.clip(self, min, max)  # type: ignore[call-overload]  # which comes back to this class
+
+    def round(self, decimals: int = 0) -> Any:
+        """Return the values rounded to some decimals, halves to even, as ``np.round``, in the same segments.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[1.25, 2.5], [0.125]]).round(1).tolist()
+        [[1.2, 2.5], [0.1]]
+        """
+        return np.round(self, decimals)  # which comes back to this class
+
     def __array__(self, dtype: object = None, copy: bool | None = None) -> NoReturn:
         raise UnsupportedError(
             "a nested array cannot be converted to a NumPy array, as its segments may differ in length: use "
-            "N.values, all values in one array, N.tolist(), or N.to_awkward()"
+            "N.values, all values in one array, N.tolist(), or N.to_awkward(); functions of elements are "
+            "NumPy's, such as np.where(N > 0, N, 0)"
         )
 
     def __getattr__(self, name: str) -> NoReturn:

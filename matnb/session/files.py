@@ -23,6 +23,7 @@ from matnb.io.write import check_target, write
 from matnb.lazy.array import DistArray, expression_of
 from matnb.lazy.creation import regridded
 from matnb.lazy.recording import active_recording
+from matnb.lazy.registry import recorded
 from matnb.session.current import check_closed, current_session
 from matnb.tables.columns import column_of
 from matnb.tables.table import Table
@@ -161,10 +162,13 @@ def save(array: object, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     array
-        A DistArray, or what :func:`matnb.asarray` takes; or a table, or what :func:`matnb.table` takes.
+        A DistArray, or what :func:`matnb.asarray` takes; or a table, or what :func:`matnb.table` takes; or a
+        nested array, of which some million values are held at a time, and its longest segment.
     path
         ``.npz`` (matnb's own, sparse or dense), ``.npy`` (dense) or ``.mtx``; a table as ``.parquet``,
-        ``.arrow``, ``.feather`` or ``.csv``; a path, or a url that fsspec writes.
+        ``.arrow``, ``.feather`` or ``.csv``; a nested array as ``.parquet``, ``.arrow`` or ``.feather``, in
+        one column of lists, "values", which :func:`matnb.nested.load` reads; a path, or a url that fsspec
+        writes.
 
     Raises
     ------
@@ -172,7 +176,13 @@ def save(array: object, path: str | os.PathLike[str]) -> None:
         For an unknown file suffix.
     LoopBodyError
         For an array of the body of a loop or branch.
+    DTypeError, UnsupportedError, TooLargeError
+        For a nested array of complex numbers, or with ``positions``, which lists do not have; and for one
+        whose longest segment exceeds the session's ``compute_limit``.
     """
+    if hasattr(type(array), "__matnb_segments__"):
+        recorded(save)(array, path)
+        return
     if isinstance(array, Table) or is_for_tables(path):
         save_table(array, path)
         return

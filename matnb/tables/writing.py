@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from matnb.errors import OptionError, suggestion
-from matnb.io.files import is_remote, upload, without_query
-from matnb.io.write import checked_place, written_atomically
+from matnb.io.files import suffix_of
+from matnb.io.write import written_whole
 from matnb.location import Location
 from matnb.tables.table import Table, table
 
@@ -22,12 +21,7 @@ _SUFFIXES = (".parquet", ".arrow", ".feather", ".csv")
 
 def is_for_tables(path: str | os.PathLike[str]) -> bool:
     """Tell whether the end of a path means a table."""
-    return _suffix(path) in _SUFFIXES
-
-
-def _suffix(path: str | os.PathLike[str]) -> str:
-    given = os.fsdecode(path)
-    return os.path.splitext(without_query(given) if "://" in given else given)[1].lower()
+    return suffix_of(path) in _SUFFIXES
 
 
 def save_table(data: object, path: str | os.PathLike[str]) -> None:
@@ -38,20 +32,13 @@ def save_table(data: object, path: str | os.PathLike[str]) -> None:
     OptionError
         For an ending that is not of a table.
     """
-    made, suffix = data if isinstance(data, Table) else table(data), _suffix(path)
+    made, suffix = data if isinstance(data, Table) else table(data), suffix_of(path)
     if suffix not in _SUFFIXES:
         raise OptionError(
             f"{Location(os.fsdecode(path))}: no writer of tables for suffix {suffix!r}; "
             f"{suggestion(suffix, _SUFFIXES)}; t.to_matrix() is an array"
         )
-    target = checked_place(path)
-    if is_remote(target):
-        with tempfile.TemporaryDirectory(prefix="matnb-") as folder:
-            local = os.path.join(folder, f"whole{suffix}")
-            save_table(made, local)
-            upload(local, Location(target))
-        return
-    with written_atomically(path, target) as stream:
+    with written_whole(path) as stream:
         _write(made, suffix, stream)
 
 

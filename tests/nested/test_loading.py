@@ -99,6 +99,45 @@ def test_files_of_a_folder_are_one_below_the_other(tmp_path: Path) -> None:
     assert mn.nested.load(tmp_path / "*.parquet", "hits").dtype == np.int64
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+@pytest.mark.parametrize("num_pieces", [1, 2, 5])
+def test_lists_of_lists(tmp_path: Path, suffix: str, num_pieces: int) -> None:
+    lists = [[[1, 2], []], [], [[3]], [[], [], []], [[4, 5, 6], [7]]]
+    path = write(tmp_path / f"a{suffix}", {"x": range(5), "hits": pa.array(lists)}, 2)
+    found = mn.nested.load(path, "hits")
+    assert isinstance(found, mn.nested.DeepNestedArray)
+    assert found.tolist() == lists
+    source = open_lists(path)
+    counts = [[2, 0, 1, 3, 2], [2, 0, 1, 0, 0, 0, 3, 1], [1, 2, 3, 4, 5, 6, 7]]
+    for one, wanted in zip((source.lengths(0), source.lengths(1), source), counts, strict=True):
+        facts, blocks = read_blocks(one, num_pieces)
+        assert facts.shape == (len(wanted),)
+        assert to_numpy(blocks[0]).tolist() == wanted
+    held, _ = source.parsing_bytes(source.pieces(1)[0], 1)
+    assert held >= 8 * sum(map(len, counts))
+    three = write(tmp_path / f"b{suffix}", {"hits": pa.array([lists, [], lists[:1]])}, 1)
+    assert mn.nested.load(three).tolist() == [lists, [], lists[:1]]
+
+
+def test_files_of_other_levels_are_refused(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", {"hits": pa.array([[1]])}, 2)
+    write(tmp_path / "b.parquet", {"hits": pa.array([[[1]]])}, 2)
+    with pytest.raises(FileFormatError, match=r"b\.parquet.* has 2 levels of lists where .*a\.parquet has 1"):
+        mn.nested.load(tmp_path, "hits")
+
+
+def test_the_only_column_of_lists_needs_no_name(tmp_path: Path) -> None:
+    one = {"id": [1], "hits": pa.array([[1.5]])}
+    assert mn.nested.load(write(tmp_path / "a.parquet", one, 1)).tolist() == [[1.5]]
+    for columns, words in (
+        ({**one, "x": pa.array([[1]])}, "columns 'hits', 'x' are of lists"),
+        ({"id": [1]}, "no column is of lists of numbers; give column="),
+    ):
+        path = write(tmp_path / "b.feather", columns, 1)
+        with pytest.raises(OptionError, match=words):
+            mn.nested.load(path)
+
+
 def test_half_floats_become_floats(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", {"hits": pa.array([[1.5]], pa.list_(pa.float16()))}, 1)
     assert mn.nested.load(path, "hits").dtype == np.float32
@@ -116,7 +155,9 @@ def test_tables_name_the_way_to_read_lists(tmp_path: Path) -> None:
     ("column", "words"),
     [
         (pa.array([["a"]]), "is of type list<.*string>, not of lists of numbers"),
-        (pa.array([[[1]]]), "not of lists of numbers"),
+        (pa.array([[["a"]]]), "not of lists of numbers"),
+        (pa.array([[[1], None], [[2]]]), "column 'hits' has 1 missing lists: write empty"),
+        (pa.array([[[1, None], []]]), "column 'hits' has 1 missing values in lists"),
         (pa.array([{"a": 1}]), "not of lists of numbers"),
         (pa.array([1]), "is of type int64, not of lists"),
         (pa.array([[1], None, [2], None]), "column 'hits' has 2 missing lists: write empty"),

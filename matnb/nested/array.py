@@ -1,4 +1,9 @@
-"""Nested arrays: values divided into segments of unequal length, with operations along each segment."""
+"""Nested arrays: values divided into segments of unequal length, with operations along each segment.
+
+The operations are those of Blelloch, "Vector Models for Data-Parallel Computing" (MIT Press, 1990). How parts
+of a segment in several blocks meet is that of "Partition Balancing in Distributed Nested Data-Parallel
+Systems" (sections 3.2 and 3.3).
+"""
 
 from __future__ import annotations
 
@@ -19,8 +24,8 @@ from matnb.lazy.ufuncs import astype
 from matnb.nested.numpy_calls import NumpyCalls, check_call
 from matnb.nested.orders import ordered
 from matnb.nested.showing import explained, nested_facts
-from matnb.nested.structure import Structure, as_vector, check_same, is_nested
-from matnb.ops.segments import SCANS, SegmentPlaces, SegmentReduce, SegmentScan, SegmentSpread
+from matnb.nested.structure import Structure, as_vector, check_dtype, check_same, is_nested, spread
+from matnb.ops.segments import SCANS, SegmentPlaces, SegmentReduce, SegmentScan
 from matnb.pictures.facts import NestedFacts
 from matnb.pictures.nested import nested_html, nested_text
 
@@ -156,6 +161,8 @@ class StructureMethods:
         ------
         ShapeError
             For fewer segments than that.
+        OptionError
+            For a number of segments that is no integer.
 
         Examples
         --------
@@ -220,20 +227,22 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
         strategy: Strategy = "uniform",
         positions: DistArray | None = None,
     ) -> None:
-        self._values, self._structure, self._strategy = values, structure, strategy
-        self._positions = positions
+        check_dtype(values.dtype, "a nested array would")
+        # Handles of its own: what is assigned to elements of another handle changes nothing here.
+        self._values, self._structure, self._strategy = values.copy(), structure, strategy
+        self._positions = None if positions is None else positions.copy()
 
     # What it is.
 
     @property
     def values(self) -> DistArray:
-        """The values of all segments one after the other, of shape (n,)."""
-        return self._values
+        """The values of all segments one after the other, of shape (n,); assigning to them changes no N."""
+        return self._values.copy()
 
     @property
     def offsets(self) -> DistArray:
         """Where each segment begins among the values, and where the last one ends: int64, (s + 1,)."""
-        return self._structure.offsets
+        return self._structure.offsets.copy()
 
     @property
     def counts(self) -> DistArray:
@@ -249,7 +258,7 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
         only what both have.
         """
         if self._positions is not None:
-            return self._positions
+            return self._positions.copy()
         if not self.num_values:
             return zeros(0, np.int64)
         return wrap(SegmentPlaces(self.offsets.expression, self._structure.knots, self._structure.cuts))
@@ -271,7 +280,7 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the values."""
+        """The dtype of the values."""
         return self._values.dtype
 
     @property
@@ -315,8 +324,8 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
         return [values[begin:end].tolist() for begin, end in pairwise(offsets)]
 
     def flatten(self) -> DistArray:
-        """Return the values of all segments one after the other."""
-        return self._values
+        """Return the values of all segments one after the other, as :attr:`values`."""
+        return self.values
 
     def with_values(self, values: object) -> NestedArray:
         """Return other values in the same segments; this works inside loops, too.
@@ -336,11 +345,7 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
 
     def _spread(self, numbers: DistArray) -> DistArray:
         # A number of each segment for each of its values, cut as these are.
-        if not self.num_values:
-            return zeros(0, numbers.dtype)
-        cuts = self._structure.cuts
-        knots = self._structure.knots
-        return wrap(SegmentSpread(numbers.expression, self.offsets.expression, knots, cuts))
+        return spread(self._structure, numbers, self._structure.cuts)
 
     # What is left of each segment.
 
@@ -443,7 +448,7 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
         OptionError
             For another name.
         """
-        if monoid not in _BY_MONOID:
+        if not isinstance(monoid, str) or monoid not in _BY_MONOID:
             raise OptionError(f"reduce: monoid={monoid!r}; {suggestion(str(monoid), _BY_MONOID)}")
         return getattr(self, _BY_MONOID[monoid])()  # type: ignore[no-any-return]  # a reduction
 
@@ -515,20 +520,18 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
 
     def sort(self) -> NestedArray:
         """Return each segment's values in ascending order, NaN last."""
-        self._check_ordered("sort")
-        return NestedArray(self._ordered("values"), self._structure, self._strategy)
+        return NestedArray(self._ordered("sort", "values"), self._structure, self._strategy)
 
     def argsort(self) -> NestedArray:
         """Return the places within each segment of its values in ascending order, equal ones as they come."""
-        self._check_ordered("argsort")
-        return NestedArray(self._ordered("places"), self._structure, self._strategy)
+        return NestedArray(self._ordered("argsort", "places"), self._structure, self._strategy)
 
     def rank(self) -> NestedArray:
         """Return each value's place in its segment's ascending order, from 0; equal ones as they come."""
-        self._check_ordered("rank")
-        return self._like(self._ordered("ranks"))
+        return self._like(self._ordered("rank", "ranks"))
 
-    def _ordered(self, wanted: str) -> DistArray:
+    def _ordered(self, what: str, wanted: str) -> DistArray:
+        self._check_ordered(what)
         if not self.num_values:
             return self._values if wanted == "values" else zeros(0, np.int64)
         return ordered(self._values, self._structure, wanted)
@@ -569,7 +572,13 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
         return self._spread(found)
 
     def astype(self, dtype: Any) -> NestedArray:
-        """Return the same segments with values of another dtype."""
+        """Return the same segments with values of another dtype.
+
+        Raises
+        ------
+        DTypeError
+            For what is no number of at most 64 bits, or complex of 128; and for float16.
+        """
         return self._like(self._values.astype(dtype))
 
     def gather(self, x: object) -> NestedArray:

@@ -117,10 +117,24 @@ def from_offsets(values: object, offsets: object, *, strategy: str = "auto") -> 
 def from_lists(lists: Sequence[Sequence[float]], *, strategy: str = "auto") -> NestedArray:
     """Return a list of lists of numbers, or of arrays, as a nested array.
 
+    Parameters
+    ----------
+    lists
+        A list, or what can be gone through, of lists of numbers or booleans or of arrays of one axis.
+    strategy
+        As of :func:`unflatten`.
+
+    Returns
+    -------
+    NestedArray
+        Of the dtype in which NumPy joins what is not empty; float64 where all are empty lists.
+
     Raises
     ------
     ShapeError
         For what is not one list of lists of numbers.
+    DTypeError, OptionError
+        As :func:`unflatten`.
 
     Examples
     --------
@@ -128,8 +142,14 @@ def from_lists(lists: Sequence[Sequence[float]], *, strategy: str = "auto") -> N
     >>> mn.nested.from_lists([[1, 2], [], [3]]).count().compute()
     array([2, 0, 1])
     """
-    parts = [_part(one, place) for place, one in enumerate(lists)]
+    try:
+        given = list(lists)
+    except TypeError:
+        raise ShapeError(f"from_lists: {type(lists).__name__}: give a list of lists of numbers") from None
+    parts = [_part(one, place) for place, one in enumerate(given)]
     filled = [one for one in parts if one.size]
+    # Where all are empty, arrays have a dtype and lists have none.
+    filled = filled or [part for one, part in zip(given, parts, strict=True) if hasattr(one, "dtype")]
     values = np.concatenate(filled) if filled else np.empty(0)
     return unflatten(values, [one.size for one in parts], strategy=strategy)
 

@@ -104,7 +104,7 @@ class DeepNestedArray(NumpyCalls, NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the values."""
+        """The dtype of the values."""
         return self._inner.dtype
 
     def __len__(self) -> int:

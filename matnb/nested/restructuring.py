@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ from matnb.lazy.evaluator import asked
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import nested
-from matnb.nested.indexing import placed
+from matnb.nested.indexing import are_alike, placed
 from matnb.nested.structure import Structure, as_vector, check_same, structure_from_counts
 
 Target = tuple[DistArray, DistArray]  # segments, and places in them
@@ -31,7 +32,7 @@ Target = tuple[DistArray, DistArray]  # segments, and places in them
 
 def combine(array: NestedArray, target: object, monoid: str, counts: object) -> NestedArray:
     """Return values brought to new places, those that meet combined by a monoid, as NestedArray.combine."""
-    if monoid not in MONOIDS:
+    if not isinstance(monoid, str) or monoid not in MONOIDS:
         raise OptionError(f"combine: monoid={monoid!r}; {suggestion(str(monoid), MONOIDS)}")
     segments, places = _target(array, target, "combine")
     structure = _structure(segments, places, counts, "combine")
@@ -160,6 +161,8 @@ def _not_one_to_one(structure: Structure, labels: DistArray) -> ShapeError:
 
 def transpose(array: NestedArray, num_segments: int | None) -> NestedArray:
     """Return a nested array in which places and segments have changed roles, as NestedArray.transpose."""
+    if num_segments is not None:
+        num_segments = _whole(num_segments)
     positions = array._positions
     count, length, num_values = array.num_segments, array.longest, array.num_values
     if positions is not None:
@@ -176,6 +179,13 @@ def transpose(array: NestedArray, num_segments: int | None) -> NestedArray:
         # Equal places stay in the order of segments.
         values = array.values[np.argsort(array.positions, kind="stable")]
     return placed(array, structure, values)
+
+
+def _whole(num_segments: int) -> int:
+    try:
+        return operator.index(num_segments)
+    except TypeError:
+        raise OptionError(f"transpose: num_segments={num_segments!r}: give an integer") from None
 
 
 def _num_longer(array: NestedArray, width: int) -> object:
@@ -227,26 +237,12 @@ def united(inputs: Sequence[object], what: str) -> list[Any]:
     """
     arrays = [one for one in inputs if isinstance(one, NestedArray)]
     first = arrays[0]
-    if all(_is_alike(first, one, what) for one in arrays[1:]):
+    if all(are_alike(first, one, what) for one in arrays[1:]):
         same = [first._like(one.values) for one in arrays]
     else:
         same = _at_all_positions(arrays, what)
     found = iter(same)
     return [next(found) if isinstance(one, NestedArray) else one for one in inputs]
-
-
-def _is_alike(one: NestedArray, other: NestedArray, what: str) -> bool:
-    if one.num_segments != other.num_segments:
-        check_same(one._structure, other._structure, what)
-    is_known = one.offsets.expression is other.offsets.expression
-    if is_known and one.positions.expression is other.positions.expression:
-        return True
-    if one.num_values != other.num_values or one.longest != other.longest:
-        return False
-    if not one.num_values:
-        return True
-    differs: Any = np.concatenate([one.offsets != other.offsets, one.positions != other.positions])
-    return not bool(asked(differs.any().expression, "whether positions are the same"))
 
 
 def _at_all_positions(arrays: Sequence[NestedArray], what: str) -> list[NestedArray]:

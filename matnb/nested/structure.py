@@ -121,7 +121,7 @@ def structure_from_offsets(offsets: object, what: str) -> Structure:
 def _here(values: object, what: str) -> Any:
     _check_flat(values, what)
     if isinstance(values, list | tuple | range):
-        return np.asarray(values) if values else np.empty(0, np.int64)
+        return _array_of(values, what) if values else np.empty(0, np.int64)
     if np.isscalar(values):
         return np.asarray(values)
     return to_numpy(block_from(values))
@@ -245,6 +245,13 @@ def _check_flat(values: object, what: str) -> None:
         raise ShapeError(f"{what}: a nested array where one level is wanted: N.flatten() leaves one out")
 
 
+def _array_of(values: Sequence[Any], what: str) -> np.ndarray:
+    try:
+        return np.asarray(values)
+    except ValueError:  # lists of unequal lengths
+        raise ShapeError(f"{what}: lists in a list: give one axis, or mn.nested.from_lists(lists)") from None
+
+
 def spread(structure: Structure, numbers: DistArray, cuts: Cuts) -> DistArray:
     """Return a number of each segment for each of its values, cut at some places."""
     if not structure.num_values:
@@ -261,11 +268,22 @@ def as_vector(values: object, what: str) -> DistArray:
         For other than one axis, and for what is no number of at most 64 bits, or complex of 128.
     """
     _check_flat(values, what)
-    found = handle_of(values) if not isinstance(values, list | tuple) else handle_of(np.asarray(values))
+    found = handle_of(_array_of(values, what) if isinstance(values, list | tuple) else values)
     if found.ndim != 1:
         raise ShapeError(f"{what} have shape {found.shape}: give one axis")
-    if found.dtype.kind not in "biufc" or found.dtype.itemsize > 8 * (1 + (found.dtype.kind == "c")):
-        raise DTypeError(f"{what} have dtype {found.dtype}: give numbers or booleans of at most 64 bits")
-    if found.dtype == np.float16:
-        raise DTypeError(f"{what} have dtype float16: convert them to float32 or float64")
+    check_dtype(found.dtype, what)
     return found
+
+
+def check_dtype(dtype: np.dtype, what: str) -> None:
+    """Refuse values of a dtype that segments do not have.
+
+    Raises
+    ------
+    DTypeError
+        For what is no number of at most 64 bits, or complex of 128; and for float16.
+    """
+    if dtype.kind not in "biufc" or dtype.itemsize > 8 * (1 + (dtype.kind == "c")):
+        raise DTypeError(f"{what} have dtype {dtype}: give numbers or booleans of at most 64 bits")
+    if dtype == np.float16:
+        raise DTypeError(f"{what} have dtype float16: convert values to float32 or float64 first")

@@ -156,7 +156,8 @@ FIVE = [np.arange(3.0), np.empty(0), np.arange(2.0), np.arange(7.0), np.empty(0)
         (True, r"dtype bool"),
         (None, r"is None"),
         (..., r"Ellipsis"),
-        (slice(0.5, None), r"give integers"),
+        (slice(0.5, None), r"slice indices must be integers"),
+        (slice(None, None, 0), r"slice step cannot be zero"),
         ("3", r"'3'"),
         ([[1, 2]], r"shape \(1, 2\)"),
         ((1, 2, 3), r"3 indices of a nested array, which has two"),
@@ -168,6 +169,15 @@ FIVE = [np.arange(3.0), np.empty(0), np.arange(2.0), np.arange(7.0), np.empty(0)
 def test_refused(key: Any, words: str) -> None:
     with pytest.raises(IndexingError, match=words):
         nested_of(FIVE)[key]
+
+
+def test_booleans_at_other_positions_are_refused() -> None:
+    N = with_positions()
+    elsewhere = mn.nested.NestedArray(N.values, N._structure, positions=N.positions + 1)
+    again = mn.nested.NestedArray(N.values, N._structure, positions=N.positions + 0)
+    with pytest.raises(IndexingError, match="the booleans are at other positions"):
+        N[elsewhere > 0]
+    assert N[again > -1].tolist() == N.tolist()
 
 
 def test_handles_are_refused_alike() -> None:

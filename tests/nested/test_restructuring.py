@@ -106,6 +106,7 @@ def test_targets_of_each_kind() -> None:
         (([[0] * 5], [0] * 5), {}, ShapeError, r"shape \(1, 5\)"),
         ([0] * 5, {}, OptionError, r"give \(segments, places\)"),
         (([0] * 5, [0] * 5), {"monoid": "pluss"}, OptionError, r"did you mean 'plus'"),
+        (([0] * 5, [0] * 5), {"monoid": ["plus"]}, OptionError, r"there are 'plus'"),
         (([0] * 5, [0] * 5), {"counts": [-1]}, ShapeError, r"segment 0 would have length -1"),
     ],
 )
@@ -188,6 +189,13 @@ def test_transpose(lists: Lists, blocks: int, more: int) -> None:
     assert N.T.num_segments == N.longest
     assert N.transpose(N.longest + more).tolist() == expected + [[]] * more
     np.testing.assert_array_equal(N.T.sum().compute(), [sum(one) for one in expected])
+
+
+@pytest.mark.parametrize("num_segments", ["3", 4.5, (1, 0)])
+def test_a_number_of_segments_is_an_integer(num_segments: Any) -> None:
+    for N in (mn.nested.from_lists([[1], [2, 3]]), mn.nested.from_rows(sp.csr_array(np.eye(2)))):
+        with pytest.raises(OptionError, match=r"transpose: num_segments=.*give an integer"):
+            N.transpose(num_segments)
 
 
 @settings(max_examples=15)

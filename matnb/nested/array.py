@@ -181,25 +181,74 @@ class StructureMethods:
         return transpose(self, num_segments)  # type: ignore[arg-type]  # which has these methods
 
     def to_arrow(self) -> Any:
-        """Compute it and return a ``pyarrow.LargeListArray``; bounded as ``compute()``, not complex."""
+        """Compute it and return a ``pyarrow.LargeListArray``, which shares the computed memory.
+
+        Raises
+        ------
+        DTypeError
+            For complex numbers, which Arrow does not have.
+        TooLargeError
+            For more than the session's ``compute_limit``.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[1, 2], []]).to_arrow().to_pylist()
+        [[1, 2], []]
+        """
         from matnb.nested.interchange import to_arrow  # which makes nested arrays
 
         return to_arrow(self)  # type: ignore[arg-type]  # which has these methods
 
     def to_awkward(self) -> Any:
-        """Compute it and return an ``ak.Array`` of lists; bounded as ``compute()``."""
+        """Compute it and return an ``ak.Array`` of lists, which shares the computed memory.
+
+        Raises
+        ------
+        UnsupportedError
+            If Awkward is not installed.
+        TooLargeError
+            For more than the session's ``compute_limit``.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[1, 2], []]).to_awkward().to_list()
+        [[1, 2], []]
+        """
         from matnb.nested.interchange import to_awkward
 
         return to_awkward(self)  # type: ignore[arg-type]  # which has these methods
 
     def unique(self) -> NestedArray:
-        """Return the distinct values of each segment, ascending, NaN once, as ``np.unique`` of each."""
+        """Return the distinct values of each segment, ascending, NaN once, as ``np.unique`` of each.
+
+        Raises
+        ------
+        DTypeError
+            For complex values.
+        LoopBodyError
+            For values that depend on the state of a loop.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[2, 1, 2], [], [5]]).unique().tolist()
+        [[1, 2], [], [5]]
+        """
         from matnb.nested.selecting import unique  # which makes nested arrays
 
         return unique(self)  # type: ignore[arg-type]  # which has these methods
 
     def topk(self, k: int, largest: bool = True) -> TopSegments:
-        """Return the ``k`` largest values of each segment and their places, as :func:`matnb.nested.topk`."""
+        """Return the ``k`` largest values of each segment and their places, as :func:`matnb.nested.topk`.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[3, 1, 9], [], [4]]).topk(2).values.tolist()
+        [[9, 3], [], [4]]
+        """
         from matnb.nested.selecting import topk
 
         return topk(self, k, largest)  # type: ignore[arg-type]  # which has these methods

@@ -17,6 +17,7 @@ from matnb.nested.array import NestedArray
 from matnb.nested.creation import nested
 from matnb.nested.numpy_calls import NumpyCalls
 from matnb.nested.structure import Structure, check_same, structure_from_offsets
+from matnb.pictures.quantities import plural_text
 
 AnyNested: TypeAlias = "NestedArray | DeepNestedArray"
 
@@ -111,7 +112,7 @@ class DeepNestedArray(NumpyCalls, NDArrayOperatorsMixin):
         return self.num_segments
 
     def __repr__(self) -> str:
-        return f"DeepNestedArray: {self.num_segments:,} segments of {self._inner!r}"
+        return f"DeepNestedArray: {plural_text(self.num_segments, 'segment')} of {self._inner!r}"
 
     def __getitem__(self, key: Any) -> AnyNested:
         """Return the segments in one of the outermost, ``N[3]``, or an array of some of the outermost.
@@ -250,7 +251,8 @@ def grouped(inner: AnyNested, structure: Structure, strategy: str, what: str) ->
     """
     if structure.num_values != inner.num_segments:
         raise ShapeError(
-            f"{what} are for {structure.num_values:,} segments, but there are {inner.num_segments:,}"
+            f"{what} are for {plural_text(structure.num_values, 'segment')}, but there are "
+            f"{inner.num_segments:,}"
         )
     evaluator().persist([inner.counts.expression])
     return DeepNestedArray(nested(inner.counts, structure, strategy, what), inner)

@@ -1,4 +1,8 @@
-"""Other structures from nested arrays: values combined or moved to new places, transposes, merged arrays."""
+"""Other structures from nested arrays: values combined or moved to new places, transposes, merged arrays.
+
+Operations are those of "Partition Balancing in Distributed Nested Data-Parallel Systems" (section 3), as are
+the rules which structures follow from the one before and which are counted.
+"""
 
 from __future__ import annotations
 

@@ -273,7 +273,6 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
 
     __slots__ = ("_positions", "_strategy", "_structure", "_values")
     __array_priority__ = 2000
-    __matnb_segments__ = True
 
     def __init__(
         self,
@@ -288,6 +287,12 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
         self._positions = None if positions is None else positions.copy()
 
     # What it is.
+
+    @property
+    def __matnb_segments__(self) -> bytes:
+        # What names the structure, for loops that keep it.
+        positions = b"" if self._positions is None else self._positions.expression.digest
+        return self._structure.offsets.expression.digest + positions
 
     @property
     def values(self) -> DistArray:

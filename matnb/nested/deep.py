@@ -65,13 +65,17 @@ class DeepNestedArray(NumpyCalls, NDArrayOperatorsMixin):
 
     __slots__ = ("_inner", "_outer")
     __array_priority__ = 2000
-    __matnb_segments__ = True
 
     def __init__(self, outer: NestedArray, inner: AnyNested) -> None:
         # The outer level is a nested array with a value for each segment of the inner one, whatever value.
         self._outer, self._inner = outer, inner
 
     # What it is.
+
+    @property
+    def __matnb_segments__(self) -> bytes:
+        # What names the structure, for loops that keep it.
+        return self._outer.__matnb_segments__ + self._inner.__matnb_segments__
 
     @property
     def depth(self) -> int:

@@ -244,7 +244,7 @@ def check_equal(found: Any, expected: np.ndarray, what: str) -> None:
     np.testing.assert_array_equal(np.asarray(found), expected, err_msg=what)
 
 
-@settings(max_examples=40, suppress_health_check=SHARED)
+@settings(max_examples=30, suppress_health_check=SHARED)
 @given(
     program=programs(),
     way=st.sampled_from(WAYS),
@@ -324,10 +324,17 @@ def of_names(dtype: str) -> Sequence[str]:
     )
 
 
-def bits_by_cuts(dtype: str) -> dict[str, set[bytes]]:
+UNEVEN = [[0, 3, 4, 2000, 2001, 3013, sum(COUNTS)]]
+
+
+def bits_by_cuts(
+    dtype: str,
+    cuts: Sequence[Any] = (1, 2, 5, 13, MOST_BLOCKS, UNEVEN),
+    strategies: Sequence[str] = STRATEGIES,
+) -> dict[str, set[bytes]]:
     found: dict[str, set[bytes]] = {}
-    for blocks in (1, 2, 5, 13, MOST_BLOCKS, [[0, 3, 4, 2000, 2001, 3013, sum(COUNTS)]]):
-        for strategy in STRATEGIES:
+    for blocks in cuts:
+        for strategy in strategies:
             given_values = mn.asarray(rounded_values(dtype), blocks=blocks)
             N = mn.nested.unflatten(given_values, COUNTS, strategy=strategy)
             names = of_names(dtype)
@@ -353,7 +360,7 @@ def test_promised_bits_follow_no_cuts(bits_alone: dict[str, dict[str, set[bytes]
 def test_promised_bits_follow_no_engine(bits_alone: dict[str, dict[str, set[bytes]]], kind: str) -> None:
     with mn.start(**ENGINES[kind]):
         for dtype, found in bits_alone.items():
-            assert bits_by_cuts(dtype) == found, dtype
+            assert bits_by_cuts(dtype, (13, UNEVEN), ("segmented", "uniform")) == found, dtype
     mn.stop()
 
 

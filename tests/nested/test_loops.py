@@ -14,7 +14,13 @@ import matnb as mn
 
 @pytest.fixture(
     scope="module",
-    params=["interpret", "dask", "gang", "auto", pytest.param("processes", marks=pytest.mark.cluster)],
+    params=[
+        "interpret",
+        "dask",
+        "gang",
+        "auto",
+        pytest.param("processes", marks=[pytest.mark.cluster, pytest.mark.slow]),
+    ],
 )
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     options: dict[str, Any] = {

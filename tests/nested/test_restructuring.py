@@ -62,7 +62,7 @@ def counted(target: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     return counts
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     lists=segments(),
     blocks=BLOCKS,
@@ -144,7 +144,7 @@ def test_a_nested_target_has_the_same_segments() -> None:
 # Shuffling.
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(lists=segments(), count=st.integers(1, 9), blocks=BLOCKS, seed=st.integers(0, 99))
 def test_shuffle(lists: Lists, count: int, blocks: int, seed: int) -> None:
     flat = np.concatenate([np.empty(0), *lists])
@@ -199,7 +199,7 @@ def transposed(lists: Lists) -> list[list[float]]:
     return [[float(one[place]) for one in lists if len(one) > place] for place in range(longest)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(lists=segments(), blocks=BLOCKS, more=st.integers(0, 3))
 def test_transpose(lists: Lists, blocks: int, more: int) -> None:
     expected = transposed(lists)

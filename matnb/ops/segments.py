@@ -423,7 +423,7 @@ def _parts(node: Expr, start: int, stop: int, writer: PlanWriter) -> list[tuple[
 def _write_shares(node: SegmentReduce, start: int, stop: int, writer: PlanWriter) -> list[Slot]:
     # The shares of the parts of one segment; of extremes those, then their places.
     wide = node.reduced_dtype
-    if node.operation in ("sum", "deviation"):
+    if node.operation not in kernels.EXTREMES:
         wide = accumulator_dtype(node.operation, node.dtype)
     segment = node.knots.segments[bisect_right(node.knots.values, start) - 1]
     in_order = node.operation == "prod" and node.dtype.kind in "fc"

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from plan_runner import run_by_hand, whole
 
 import matnb as mn
+from matnb.blocks.formats import to_numpy
 from matnb.blocks.semiring import MONOIDS
 from matnb.events import WorkersLost
 from matnb.expr.traverse import topological
@@ -396,6 +397,16 @@ def test_variances_are_as_exact_as_numpys_where_the_mean_is_large(engine: str, s
     np.testing.assert_allclose(found, naive.left(np.var, float, np.nan), rtol=1e-13, atol=1e-13)
     expected = naive.left(lambda one: (2 * one).std(), float, np.nan)
     np.testing.assert_allclose(doubled, expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "argmax", "any", "var"])
+def test_a_plan_says_how_large_shares_of_a_long_segment_are(two_threads: None, name: str) -> None:
+    N = mn.nested.unflatten(mn.asarray(rounded_values(), blocks=13), COUNTS, strategy="uniform")
+    plan = lower([getattr(N, name)().expression], [], {}, Workers((0, 1, 2), 1, 0))
+    values = run_by_hand(plan)
+    shares = [task.key for task in plan.tasks if task.kind == "segments"]
+    assert len(shares) > 13
+    assert {key: to_numpy(values[key]).nbytes for key in shares} == {key: plan.sizes[key] for key in shares}
 
 
 def test_a_variance_goes_over_real_values_once(two_threads: None) -> None:

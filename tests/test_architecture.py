@@ -87,7 +87,6 @@ ONE_IMPORTER = {
     "matnb/blocks/kernels/profiles.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/sampled_products.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/small_chains.py": ANOTHER_ROOM,
-    "matnb/io/lists.py": ANOTHER_ROOM,
     "matnb/io/rmat.py": ANOTHER_ROOM,
     "matnb/lazy/foreign_names.py": LARGE,
     "matnb/lazy/operators.py": LARGE,
@@ -121,9 +120,9 @@ SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "remo
 # Thousands of lines a room may have; more needs a decision record.
 BUDGETS = {
     "backend": 11, "balance": 2.85, "blocks": 19.2, "cli": 1.04, "config": 0.32, "errors": 0.28,
-    "events": 0.35, "expr": 1.7, "graph": 3.1, "io": 7.0, "lazy": 15.9, "learn": 9.5, "linalg": 2.4,
-    "location": 0.2, "magics": 1.7, "nested": 3.0, "ops": 9.4, "passes": 1.75, "pictures": 4.85, "plan": 4.9,
-    "program": 2.4, "session": 8.4, "sources": 1.61, "tables": 1.74, "widgets": 1.73,
+    "events": 0.35, "expr": 1.7, "graph": 3.1, "io": 7.15, "lazy": 15.95, "learn": 9.5, "linalg": 2.4,
+    "location": 0.2, "magics": 1.7, "nested": 3.35, "ops": 9.4, "passes": 1.75, "pictures": 4.85, "plan": 4.9,
+    "program": 2.4, "session": 8.42, "sources": 1.61, "tables": 1.74, "widgets": 1.73,
 }  # fmt: skip
 # Algorithms read as the mathematics: each is short, is written on arrays alone, and never goes through one.
 ALGORITHMS = ("graph", "linalg", "learn")

@@ -11,17 +11,18 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from matnb.balance.situation import Strategy
 from matnb.blocks.kernels.labels import reduced_dtype
-from matnb.blocks.semiring import MONOIDS, PLUS, TIMES
-from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
+from matnb.blocks.semiring import PLUS, TIMES
+from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import full, zeros
 from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.ufuncs import astype
 from matnb.nested.numpy_calls import NumpyCalls
 from matnb.nested.orders import ordered
+from matnb.nested.scans import RunningValues, only_monoid
 from matnb.nested.showing import explained, nested_facts
 from matnb.nested.structure import Structure, as_vector, check_same, is_nested
-from matnb.ops.segments import SCANS, SegmentPlaces, SegmentReduce, SegmentScan, SegmentSpread
+from matnb.ops.segments import SegmentPlaces, SegmentReduce, SegmentSpread
 from matnb.pictures.facts import NestedFacts
 from matnb.pictures.nested import nested_html, nested_text
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from matnb.nested.selecting import TopSegments
 
 _BY_MONOID = {"plus": "sum", "times": "prod", "min": "min", "max": "max", "lor": "any", "land": "all"}
-_UFUNC_OF = {monoid.name: ufunc for ufunc, monoid in SCANS.items()}
 
 
 class StructureMethods:
@@ -75,7 +75,9 @@ class StructureMethods:
 
         return indexed(self, key)  # type: ignore[arg-type]  # which has these methods
 
-    def combine(self, target: object, monoid: str = "plus", *, counts: object = None) -> NestedArray:
+    def combine(
+        self, target: object, monoid: str | Callable[..., object] = "plus", *, counts: object = None
+    ) -> NestedArray:
         """Return values brought to new places, where those that meet are combined by a monoid.
 
         Parameters
@@ -84,7 +86,8 @@ class StructureMethods:
             For each value the segment and the place in it that it goes to: a pair of arrays of integers, flat
             or nested as this one.
         monoid
-            "plus", "times", "min", "max", "lor" or "land". A place without a value gets its identity.
+            "plus", "times", "min", "max", "lor" or "land", or its ufunc. A place without a value gets its
+            identity.
         counts
             The lengths of the new segments; by default they are counted, the largest place and one.
 
@@ -193,7 +196,7 @@ class StructureMethods:
         return topk(self, k, largest)  # type: ignore[arg-type]  # which has these methods
 
 
-class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
+class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsMixin):
     """Values divided into segments of unequal length, such as the neighbors of each vertex.
 
     Made by :func:`matnb.nested.unflatten` and its like. Operations along the last axis give a value for each
@@ -436,81 +439,25 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
         """Return the standard deviation of each segment, the square root of :meth:`var`."""
         return np.sqrt(self.var(axis, ddof=ddof))  # type: ignore[return-value]  # recorded
 
-    def reduce(self, monoid: str) -> DistArray:
+    def reduce(self, monoid: str | Callable[..., object]) -> DistArray:
         """Return the reduction of each segment by a monoid: "plus", "times", "min", "max", "lor" or "land".
+
+        Or by its ufunc, such as ``np.add``.
 
         Raises
         ------
         OptionError
-            For another name.
+            For another name or function.
         """
-        if monoid not in _BY_MONOID:
-            raise OptionError(f"reduce: monoid={monoid!r}; {suggestion(str(monoid), _BY_MONOID)}")
-        return getattr(self, _BY_MONOID[monoid])()  # type: ignore[no-any-return]  # a reduction
+        return getattr(self, _BY_MONOID[only_monoid(monoid, "reduce")])()  # type: ignore[no-any-return]  # a reduction
 
     def _check_ordered(self, what: str) -> None:
         if self.dtype.kind == "c":
             raise DTypeError(f"{what} of complex segments: complex numbers have no order")
 
-    # Running values.
-
-    def scan(
-        self, monoid: str, *, exclusive: bool = False, reverse: bool = False, stable: bool = False
-    ) -> NestedArray:
-        """Return the running values of a monoid along each segment, such as cumulative sums or maxima.
-
-        Parameters
-        ----------
-        monoid
-            "plus", "times", "min", "max", "lor" or "land".
-        exclusive
-            Leave each value out of its own running value: the first one of a segment is the identity.
-        reverse
-            Go from the end of each segment.
-        stable
-            Add floats in the order of values, one block after the other, so that the bits do not depend on
-            how the array is cut. Otherwise those of long segments may differ in the last bits. Whole numbers,
-            "min" and "max" have the same bits in either case.
-
-        Returns
-        -------
-        NestedArray
-            Of the same segments, of the dtype of ``np.cumsum`` and its like.
-
-        Raises
-        ------
-        OptionError
-            For another monoid.
-        """
-        if monoid not in _UFUNC_OF:
-            raise OptionError(f"scan: monoid={monoid!r}; {suggestion(str(monoid), _UFUNC_OF)}")
-        if monoid in ("min", "max"):
-            self._check_ordered(monoid)
-        dtype = reduced_dtype(MONOIDS[monoid], self.dtype)
-        if not self.num_values:
-            return self._like(self._values.astype(dtype))
-        if reverse:
-            turned = self._turned()
-            found = turned._scanned(_UFUNC_OF[monoid], exclusive, stable, dtype)
-            return self._like(np.flip(found))  # type: ignore[arg-type]  # recorded
-        return self._like(self._scanned(_UFUNC_OF[monoid], exclusive, stable, dtype))
-
-    def _scanned(self, ufunc: str, exclusive: bool, stable: bool, dtype: np.dtype) -> DistArray:
-        values = astype(self._values.expression, dtype)
-        offsets, knots = self.offsets.expression, self._structure.knots
-        return wrap(SegmentScan(values, offsets, knots, ufunc, bool(exclusive), bool(stable), dtype))
-
     def _turned(self) -> NestedArray:
         # The segments and the values in each from the last to the first.
         return NestedArray(np.flip(self._values), self._structure.turned(), self._strategy)  # type: ignore[arg-type]  # recorded
-
-    def cumsum(self, *, stable: bool = False) -> NestedArray:
-        """Return the cumulative sum within each segment; ``stable`` as in :meth:`scan`."""
-        return self.scan("plus", stable=stable)
-
-    def cumprod(self) -> NestedArray:
-        """Return the cumulative product within each segment."""
-        return self.scan("times")
 
     # Orders.
 

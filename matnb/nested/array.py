@@ -396,16 +396,29 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
         return self._reduced("all", np.dtype(np.bool_))
 
     def argmin(self, axis: int = -1) -> DistArray:
-        """Return where within each segment its least value is, the first of several or NaN; -1 if empty."""
+        """Return where within each segment its least value is, the first of several or NaN; -1 if empty.
+
+        Of the rows of a sparse matrix it is the column: what ``N[i, place]`` takes.
+        """
         _check_axis(axis)
-        self._check_ordered("argmin")
-        return self._reduced("argmin", np.dtype(np.int64))
+        return self._extreme("argmin")
 
     def argmax(self, axis: int = -1) -> DistArray:
-        """Return where within each segment its largest value is, the first of several or NaN; -1 if empty."""
+        """Return where within each segment its largest value is, the first of several or NaN; -1 if empty.
+
+        Of the rows of a sparse matrix it is the column: what ``N[i, place]`` takes. Only stored entries
+        count, while SciPy's ``A.argmax(axis=1)`` counts the zeros beside them.
+        """
         _check_axis(axis)
-        self._check_ordered("argmax")
-        return self._reduced("argmax", np.dtype(np.int64))
+        return self._extreme("argmax")
+
+    def _extreme(self, operation: str) -> DistArray:
+        self._check_ordered(operation)
+        found: Any = self._reduced(operation, np.dtype(np.int64))
+        if self._positions is None or not self.num_values:
+            return found  # type: ignore[no-any-return]  # a handle
+        columns: Any = self._positions[np.maximum(self.offsets[:-1] + found, 0)]
+        return np.where(found < 0, found, columns)  # type: ignore[no-any-return]  # a handle
 
     def count(self, axis: int = -1) -> DistArray:
         """Return the length of each segment, int64; of the rows of a sparse matrix their stored entries."""
@@ -467,9 +480,22 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
         return NestedArray(self._ordered("values"), self._structure, self._strategy)
 
     def argsort(self) -> NestedArray:
-        """Return the places within each segment of its values in ascending order, equal ones as they come."""
+        """Return the places within each segment of its values in ascending order, equal ones as they come.
+
+        Of the rows of a sparse matrix they are columns: what ``N[i, place]`` takes.
+        """
         self._check_ordered("argsort")
+        return self._columns(self._places())
+
+    def _places(self) -> NestedArray:
         return NestedArray(self._ordered("places"), self._structure, self._strategy)
+
+    def _columns(self, places: NestedArray) -> NestedArray:
+        # Of places in each segment the positions there, where there are gaps.
+        if self._positions is None or not places.num_values:
+            return places
+        flat: Any = places + self.offsets[:-1]
+        return places.with_values(self._positions[flat.values])
 
     def rank(self) -> NestedArray:
         """Return each value's place in its segment's ascending order, from 0; equal ones as they come."""

@@ -38,6 +38,7 @@ _INSTEAD = {
     "size": "write N.num_values",
     "compute": "write N.values.compute() or N.tolist()",
     "to_list": "write N.tolist()",
+    "T": "write N.transpose() for the two outermost levels, or N.flatten().T for the innermost segments",
     "to_numpy": "write N.values.compute()",
 }
 

@@ -208,8 +208,7 @@ class Table:
         -------
         TableGroups
             ``t.groupby("zone")["tip"].mean()`` is a table of the zones, ascending, and their mean tips. Also
-            size, count, sum, std, min, max, median, nunique, first and last. All tips of each zone are
-            ``t.groupby("zone").nested("tip")``.
+            size, count, sum, std, min, max, median, nunique, first and last; ``nested`` has all values.
 
         Raises
         ------

@@ -100,7 +100,7 @@ def test_each_level_is_explained() -> None:
     assert lines[1] == "  segmented: 2 values are one block"
     assert "2 segments, whose values are 3 segments:" in lines
     assert "\n".join(lines).endswith("3 segments of 4 values:\n" + inner.explain())
-    assert three.explain(stage="optimized") == inner.explain(stage="optimized")
+    assert three.explain(stage="plan") == inner.explain(stage="plan")
 
 
 def test_a_level_up_keeps_the_columns_of_a_sparse_matrix() -> None:

@@ -99,7 +99,6 @@ ONE_IMPORTER = {
     "matnb/learn/pass_training.py": "what whole passes lead to; training.py is what each batch does",
     "matnb/magics/cell.py": LARGE,
     "matnb/magics/options.py": "what commands take; with the magics it would have nearly 800 lines",
-    "matnb/nested/showing.py": "what is shown; the class has as many lines as it may",
     "matnb/nested/strategy.py": "a model of costs, tried without a session",
     "matnb/nested/orders.py": "long segments apart; the class of nested arrays has as many lines as it may",
     "matnb/ops/interpret.py": ANOTHER_ROOM,
@@ -120,9 +119,9 @@ SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "remo
 # Thousands of lines a room may have; more needs a decision record.
 BUDGETS = {
     "backend": 11, "balance": 2.85, "blocks": 19.45, "cli": 1.04, "config": 0.32, "errors": 0.28,
-    "events": 0.35, "expr": 1.72, "graph": 3.1, "io": 7.15, "lazy": 15.96, "learn": 9.5, "linalg": 2.4,
+    "events": 0.35, "expr": 1.72, "graph": 3.1, "io": 7.15, "lazy": 16.0, "learn": 9.5, "linalg": 2.4,
     "location": 0.2, "magics": 1.7, "nested": 3.5, "ops": 9.4, "passes": 1.75, "pictures": 4.85, "plan": 4.9,
-    "program": 2.4, "session": 8.42, "sources": 1.61, "tables": 1.74, "widgets": 1.73,
+    "program": 2.4, "session": 8.42, "sources": 1.61, "tables": 1.8, "widgets": 1.73,
 }  # fmt: skip
 # Algorithms read as the mathematics: each is short, is written on arrays alone, and never goes through one.
 ALGORITHMS = ("graph", "linalg", "learn")

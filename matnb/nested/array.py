@@ -16,17 +16,18 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from matnb.balance.situation import Strategy
 from matnb.blocks.kernels.labels import reduced_dtype
-from matnb.blocks.semiring import MONOIDS, PLUS, TIMES
-from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
+from matnb.blocks.semiring import PLUS, TIMES
+from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import full, zeros
 from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.ufuncs import astype
 from matnb.nested.numpy_calls import NumpyCalls
 from matnb.nested.orders import ordered
+from matnb.nested.scans import RunningValues, only_monoid
 from matnb.nested.showing import explained, nested_facts
 from matnb.nested.structure import Structure, as_vector, check_dtype, check_same, is_nested, spread
-from matnb.ops.segments import SCANS, SegmentPlaces, SegmentReduce, SegmentScan
+from matnb.ops.segments import SegmentPlaces, SegmentReduce
 from matnb.pictures.facts import NestedFacts
 from matnb.pictures.nested import nested_html, nested_text
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from matnb.nested.selecting import TopSegments
 
 _BY_MONOID = {"plus": "sum", "times": "prod", "min": "min", "max": "max", "lor": "any", "land": "all"}
-_UFUNC_OF = {monoid.name: ufunc for ufunc, monoid in SCANS.items()}
 
 
 class StructureMethods:
@@ -81,7 +81,12 @@ class StructureMethods:
         return indexed(self, key)  # type: ignore[arg-type]  # which has these methods
 
     def combine(
-        self, target: object, monoid: str = "plus", *, counts: object = None, stable: bool = False
+        self,
+        target: object,
+        monoid: str | Callable[..., object] = "plus",
+        *,
+        counts: object = None,
+        stable: bool = False,
     ) -> NestedArray:
         """Return values brought to new places, where those that meet are combined by a monoid.
 
@@ -91,7 +96,8 @@ class StructureMethods:
             For each value the segment and the place in it that it goes to: a pair of arrays of integers, flat
             or nested as this one.
         monoid
-            "plus", "times", "min", "max", "lor" or "land". A place without a value gets its identity.
+            "plus", "times", "min", "max", "lor" or "land", or its ufunc. A place without a value gets its
+            identity.
         counts
             The lengths of the new segments; by default they are counted, the largest place and one.
         stable
@@ -254,7 +260,7 @@ class StructureMethods:
         return topk(self, k, largest)  # type: ignore[arg-type]  # which has these methods
 
 
-class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
+class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsMixin):
     """Values divided into segments of unequal length, such as the neighbors of each vertex.
 
     Made by :func:`matnb.nested.unflatten` and its like. Operations along the last axis give a value for each
@@ -458,16 +464,29 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
         return self._reduced("all", np.dtype(np.bool_))
 
     def argmin(self, axis: int = -1) -> DistArray:
-        """Return where within each segment its least value is, the first of several or NaN; -1 if empty."""
+        """Return where within each segment its least value is, the first of several or NaN; -1 if empty.
+
+        Of the rows of a sparse matrix it is the column: what ``N[i, place]`` takes.
+        """
         _check_axis(axis)
-        self._check_ordered("argmin")
-        return self._reduced("argmin", np.dtype(np.int64))
+        return self._extreme("argmin")
 
     def argmax(self, axis: int = -1) -> DistArray:
-        """Return where within each segment its largest value is, the first of several or NaN; -1 if empty."""
+        """Return where within each segment its largest value is, the first of several or NaN; -1 if empty.
+
+        Of the rows of a sparse matrix it is the column: what ``N[i, place]`` takes. Only stored entries
+        count, while SciPy's ``A.argmax(axis=1)`` counts the zeros beside them.
+        """
         _check_axis(axis)
-        self._check_ordered("argmax")
-        return self._reduced("argmax", np.dtype(np.int64))
+        return self._extreme("argmax")
+
+    def _extreme(self, operation: str) -> DistArray:
+        self._check_ordered(operation)
+        found: Any = self._reduced(operation, np.dtype(np.int64))
+        if self._positions is None or not self.num_values:
+            return found  # type: ignore[no-any-return]  # a handle
+        columns: Any = self._positions[np.maximum(self.offsets[:-1] + found, 0)]
+        return np.where(found < 0, found, columns)  # type: ignore[no-any-return]  # a handle
 
     def count(self, axis: int = -1) -> DistArray:
         """Return the length of each segment, int64; of the rows of a sparse matrix their stored entries."""
@@ -503,81 +522,25 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
         """Return the standard deviation of each segment, the square root of :meth:`var`."""
         return np.sqrt(self.var(axis, ddof=ddof))  # type: ignore[return-value]  # recorded
 
-    def reduce(self, monoid: str) -> DistArray:
+    def reduce(self, monoid: str | Callable[..., object]) -> DistArray:
         """Return the reduction of each segment by a monoid: "plus", "times", "min", "max", "lor" or "land".
+
+        Or by its ufunc, such as ``np.add``.
 
         Raises
         ------
         OptionError
-            For another name.
+            For another name or function.
         """
-        if not isinstance(monoid, str) or monoid not in _BY_MONOID:
-            raise OptionError(f"reduce: monoid={monoid!r}; {suggestion(str(monoid), _BY_MONOID)}")
-        return getattr(self, _BY_MONOID[monoid])()  # type: ignore[no-any-return]  # a reduction
+        return getattr(self, _BY_MONOID[only_monoid(monoid, "reduce")])()  # type: ignore[no-any-return]  # a reduction
 
     def _check_ordered(self, what: str) -> None:
         if self.dtype.kind == "c":
             raise DTypeError(f"{what} of complex segments: complex numbers have no order")
 
-    # Running values.
-
-    def scan(
-        self, monoid: str, *, exclusive: bool = False, reverse: bool = False, stable: bool = False
-    ) -> NestedArray:
-        """Return the running values of a monoid along each segment, such as cumulative sums or maxima.
-
-        Parameters
-        ----------
-        monoid
-            "plus", "times", "min", "max", "lor" or "land".
-        exclusive
-            Leave each value out of its own running value: the first one of a segment is the identity.
-        reverse
-            Go from the end of each segment.
-        stable
-            Add floats in the order of values, one block after the other, so that the bits do not depend on
-            how the array is cut. Otherwise those of long segments may differ in the last bits. Whole numbers,
-            "min" and "max" have the same bits in either case.
-
-        Returns
-        -------
-        NestedArray
-            Of the same segments, of the dtype of ``np.cumsum`` and its like.
-
-        Raises
-        ------
-        OptionError
-            For another monoid.
-        """
-        if monoid not in _UFUNC_OF:
-            raise OptionError(f"scan: monoid={monoid!r}; {suggestion(str(monoid), _UFUNC_OF)}")
-        if monoid in ("min", "max"):
-            self._check_ordered(monoid)
-        dtype = reduced_dtype(MONOIDS[monoid], self.dtype)
-        if not self.num_values:
-            return self._like(self._values.astype(dtype))
-        if reverse:
-            turned = self._turned()
-            found = turned._scanned(_UFUNC_OF[monoid], exclusive, stable, dtype)
-            return self._like(np.flip(found))  # type: ignore[arg-type]  # recorded
-        return self._like(self._scanned(_UFUNC_OF[monoid], exclusive, stable, dtype))
-
-    def _scanned(self, ufunc: str, exclusive: bool, stable: bool, dtype: np.dtype) -> DistArray:
-        values = astype(self._values.expression, dtype)
-        offsets, knots = self.offsets.expression, self._structure.knots
-        return wrap(SegmentScan(values, offsets, knots, ufunc, bool(exclusive), bool(stable), dtype))
-
     def _turned(self) -> NestedArray:
         # The segments and the values in each from the last to the first.
         return NestedArray(np.flip(self._values), self._structure.turned(), self._strategy)  # type: ignore[arg-type]  # recorded
-
-    def cumsum(self, *, stable: bool = False) -> NestedArray:
-        """Return the cumulative sum within each segment; ``stable`` as in :meth:`scan`."""
-        return self.scan("plus", stable=stable)
-
-    def cumprod(self) -> NestedArray:
-        """Return the cumulative product within each segment."""
-        return self.scan("times")
 
     # Orders.
 
@@ -586,8 +549,21 @@ class NestedArray(StructureMethods, NumpyCalls, NDArrayOperatorsMixin):
         return NestedArray(self._ordered("sort", "values"), self._structure, self._strategy)
 
     def argsort(self) -> NestedArray:
-        """Return the places within each segment of its values in ascending order, equal ones as they come."""
+        """Return the places within each segment of its values in ascending order, equal ones as they come.
+
+        Of the rows of a sparse matrix they are columns: what ``N[i, place]`` takes.
+        """
+        return self._columns(self._places())
+
+    def _places(self) -> NestedArray:
         return NestedArray(self._ordered("argsort", "places"), self._structure, self._strategy)
+
+    def _columns(self, places: NestedArray) -> NestedArray:
+        # Of places in each segment the positions there, where there are gaps.
+        if self._positions is None or not places.num_values:
+            return places
+        flat: Any = places + self.offsets[:-1]
+        return places.with_values(self._positions[flat.values])
 
     def rank(self) -> NestedArray:
         """Return each value's place in its segment's ascending order, from 0; equal ones as they come."""

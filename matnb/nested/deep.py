@@ -16,6 +16,7 @@ from matnb.lazy.evaluator import evaluator
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import nested
 from matnb.nested.numpy_calls import NumpyCalls
+from matnb.nested.showing import strategy_lines
 from matnb.nested.structure import Structure, check_same, structure_from_offsets
 from matnb.pictures.quantities import plural_text
 
@@ -118,6 +119,34 @@ class DeepNestedArray(NumpyCalls, NDArrayOperatorsMixin):
     def __repr__(self) -> str:
         return f"DeepNestedArray: {plural_text(self.num_segments, 'segment')} of {self._inner!r}"
 
+    def explain(self, stage: str | None = None, measured: bool = False) -> str:
+        """Return how each level is cut and why, the outermost first, then how the values are computed.
+
+        Parameters
+        ----------
+        stage, measured
+            As of :meth:`NestedArray.explain`.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> N = mn.nested.unflatten(mn.nested.from_lists([[1, 2], [], [3]]), [2, 1])
+        >>> print("\\n".join(N.explain().splitlines()[:4]))
+        2 segments, whose values are 3 segments:
+          segmented: 3 values are one block
+        3 segments of 3 values:
+        segmented: 3 values are one block
+        """
+        inner = self._inner.explain(stage, measured)
+        if stage is not None:
+            return inner
+        own = strategy_lines(self._outer._structure, self._outer.strategy, measured)
+        lines = [f"{self.num_segments:,} segments, whose values are {self._inner.num_segments:,} segments:"]
+        lines += [f"  {one}" for one in own]
+        if isinstance(self._inner, NestedArray):
+            lines.append(f"{self._inner.num_segments:,} segments of {self.num_values:,} values:")
+        return "\n".join([*lines, inner])
+
     def __getitem__(self, key: Any) -> AnyNested:
         """Return the segments in one of the outermost, ``N[3]``, or an array of some of the outermost.
 
@@ -163,6 +192,22 @@ class DeepNestedArray(NumpyCalls, NDArrayOperatorsMixin):
     def flatten(self) -> AnyNested:
         """Return the segments of all outermost segments one after the other: without the outermost level."""
         return self._inner
+
+    def transpose(self) -> DeepNestedArray:
+        """Return an array whose segment k has what is at place k of each outermost segment.
+
+        The two outermost levels change roles, as by ``np.swapaxes(x, 0, 1)``; the segments in them stay as
+        they are. ``N.T``, for which NumPy reverses all axes, there is of one level alone.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> N = mn.nested.unflatten(mn.nested.from_lists([[1, 2], [], [3]]), [2, 1])
+        >>> N.transpose().tolist()
+        [[[1, 2], [3]], [[]]]
+        """
+        order = self._outer.with_values(arange(self._inner.num_segments)).transpose()
+        return DeepNestedArray(order, self._inner[order.values])
 
     def segments(self) -> AnyNested:
         """Return a level up: the innermost segments of each segment joined to one, which leaves out a level.

@@ -24,12 +24,12 @@ _METHODS: dict[object, str] = {getattr(np, name): name for name in (*_ORDERS, *_
 _OF_ELEMENTS: dict[object, int] = {
     np.where: 3,
     np.clip: 3,
-    np.isclose: 2,
+    np.isclose: 4,
     **dict.fromkeys((np.round, np.around, np.nan_to_num, np.isin, np.fix, np.sinc, np.i0), 1),
     **dict.fromkeys((np.real, np.imag, np.angle, np.isreal, np.iscomplex, np.isposinf, np.isneginf), 1),
 }
 _WITH_OPTION = (np.round, np.around, np.isin)  # which is usually given without its name
-_OPERANDS = frozenset(("a", "b", "x", "z", "val", "element", "min", "max", "a_min", "a_max"))
+_OPERANDS = frozenset(("a", "b", "rtol", "atol", "x", "z", "val", "element", "min", "max", "a_min", "a_max"))
 
 # What arrays have and nested ones do not, and what to write.
 _INSTEAD = {
@@ -38,6 +38,7 @@ _INSTEAD = {
     "size": "write N.num_values",
     "compute": "write N.values.compute() or N.tolist()",
     "to_list": "write N.tolist()",
+    "T": "write N.transpose() for the two outermost levels, or N.flatten().T for the innermost segments",
     "to_numpy": "write N.values.compute()",
 }
 

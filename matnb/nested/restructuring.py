@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from matnb.blocks.semiring import MONOIDS
 from matnb.errors import (
     DTypeError,
     IndexingError,
@@ -20,7 +19,6 @@ from matnb.errors import (
     OptionError,
     ShapeError,
     UnsupportedError,
-    suggestion,
 )
 from matnb.lazy.array import DistArray, handle_of
 from matnb.lazy.creation import arange, ones, zeros
@@ -29,20 +27,20 @@ from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import nested
 from matnb.nested.indexing import are_alike, placed
+from matnb.nested.scans import only_monoid
 from matnb.nested.structure import Structure, as_vector, check_same, structure_from_counts
 
 Target = tuple[DistArray, DistArray]  # segments, and places in them
 
 
-def combine(array: NestedArray, target: object, monoid: str, counts: object, stable: bool) -> NestedArray:
+def combine(array: NestedArray, target: object, monoid: object, counts: object, stable: bool) -> NestedArray:
     """Return values brought to new places, those that meet combined by a monoid, as NestedArray.combine."""
-    if not isinstance(monoid, str) or monoid not in MONOIDS:
-        raise OptionError(f"combine: monoid={monoid!r}; {suggestion(str(monoid), MONOIDS)}")
+    name = only_monoid(monoid, "combine")
     segments, places = _target(array, target, "combine")
     structure = _structure(segments, places, counts, "combine")
     labels = _labels(structure, segments, places, "combine")
     if not stable:
-        values = scatter_reduce(array.values, labels, structure.num_values, monoid)
+        values = scatter_reduce(array.values, labels, structure.num_values, name)
         return placed(array, structure, values)
     if labels.expression.free:
         raise LoopBodyError(
@@ -51,7 +49,7 @@ def combine(array: NestedArray, target: object, monoid: str, counts: object, sta
         )
     meeting = structure_from_counts(_number(labels, structure.num_values), "combine")
     order: Any = np.argsort(labels, kind="stable")
-    return placed(array, structure, nested(array.values[order], meeting, "auto", "combine").reduce(monoid))
+    return placed(array, structure, nested(array.values[order], meeting, "auto", "combine").reduce(name))
 
 
 def shuffle(array: NestedArray, target: object, counts: object) -> NestedArray:

@@ -153,7 +153,7 @@ def topk(segments: NestedArray, k: int, largest: bool = True) -> TopSegments:
         raise DTypeError(f"topk: k={k!r}; give an integer") from None
     if count < 0:
         raise ShapeError(f"topk: k={count}; give at least 0")
-    values, places = _descending(segments) if largest else (segments.sort(), segments.argsort())
+    values, places = _descending(segments) if largest else (segments.sort(), segments._places())
     if segments.longest > count:
         _refuse_in_loop(segments, "topk")
         counts: Any = np.minimum(segments.counts, count)
@@ -161,26 +161,18 @@ def topk(segments: NestedArray, k: int, largest: bool = True) -> TopSegments:
         evaluator().persist([one.expression for one in (values.values, places.values, mask, counts)])
         values = _picked(values.values, mask, counts, "topk")
         places = values.with_values(places.values[mask])
-    return TopSegments(values, _columns(segments, places))
+    return TopSegments(values, segments._columns(places))
 
 
 def _descending(segments: NestedArray) -> tuple[NestedArray, NestedArray]:
     # Values and their places in descending order: a stable sort of the segments from their ends, read from
     # its end, has the earlier of equal values first.
     if not segments.num_values:
-        return segments.sort(), segments.argsort()
+        return segments.sort(), segments._places()
     turned = segments._turned()
     values, places = (
         NestedArray(np.flip(one.values), segments._structure, segments.strategy)  # type: ignore[arg-type]  # recorded
-        for one in (turned.sort(), turned.argsort())
+        for one in (turned.sort(), turned._places())
     )
     last: Any = segments.counts - 1
     return values, last - places
-
-
-def _columns(segments: NestedArray, places: NestedArray) -> NestedArray:
-    # Of the rows of a sparse matrix the columns at some places of each, of others these places.
-    if segments._positions is None or not places.num_values:
-        return places
-    flat: Any = places + segments.offsets[:-1]
-    return places.with_values(segments.positions[flat.values])

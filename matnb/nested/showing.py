@@ -31,11 +31,12 @@ def explained(
     structure: Structure, values: DistArray, strategy: str, stage: str | None, measured: bool
 ) -> str:
     """Return the strategy, why, what both were predicted to take and took, then the plan of the values."""
-    lines = [] if stage is not None else _strategy_lines(structure, strategy, measured)
+    lines = [] if stage is not None else strategy_lines(structure, strategy, measured)
     return "\n".join([*lines, values.explain(stage, measured)])
 
 
-def _strategy_lines(structure: Structure, strategy: str, measured: bool) -> list[str]:
+def strategy_lines(structure: Structure, strategy: str, measured: bool) -> list[str]:
+    """Return the strategy and why, then what both were predicted to take and took, a line each."""
     choice, session = structure.choice, active_session()
     if choice is None:
         return [f"{strategy}: as the array it is made from"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from matnb.errors import DTypeError
+from matnb.errors import DTypeError, OptionError
 from matnb.io.columns import NO_TIME
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange
@@ -156,6 +156,51 @@ class TableGroups:
     def last(self) -> Table:
         """Return the last value of each group that is not missing."""
         return self._each("last")
+
+    def nested(self, name: str | None = None) -> Any:
+        """Return the values of each group, in row order, as a segment of a :class:`matnb.nested.NestedArray`.
+
+        Segments are in the order of the rows of the other methods' tables, such as ``size()``. Missing values
+        are left out.
+
+        Parameters
+        ----------
+        name
+            The column of numbers or booleans; by default the only one that was selected.
+
+        Raises
+        ------
+        DTypeError
+            For a column of text or times.
+        ColumnError
+            For an unknown column.
+        OptionError
+            Without a name, for other than one column.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> t = mn.table({"zone": ["b", "a", "b", "c"], "tip": [1.0, 2.0, 4.0, None]})
+        >>> t.groupby("zone").nested("tip").tolist()
+        [[2.0], [1.0, 4.0], []]
+        """
+        if name is None and len(self._values) != 1:
+            raise OptionError(
+                f'nested of {len(self._values)} columns: give the name of one, as in nested("tip")'
+            )
+        (name,) = self._values if name is None else self._table._named(name)
+        table, known = self._grouped()
+        column, mask = table[name], table._missing(name)
+        if isinstance(column, Column) and not isinstance(column, MaskedColumn):
+            raise DTypeError(
+                f"nested of column {name!r}, which is not numeric: nested arrays have numbers; "
+                f"t[{name!r}].codes are those of text and times, for mn.groupby(keys).nested"
+            )
+        values, groups = column.codes if isinstance(column, Column) else column, known.groups
+        if mask is not None:
+            there: Any = ~mask
+            values, groups = values[there], groupby(known.numbers[there], num_groups=known.num_groups)
+        return groups.nested(values)
 
     def _each(self, method: str) -> Table:
         table, known = self._grouped()

@@ -208,7 +208,7 @@ class Table:
         -------
         TableGroups
             ``t.groupby("zone")["tip"].mean()`` is a table of the zones, ascending, and their mean tips. Also
-            size, count, sum, std, min, max, median, nunique, first and last.
+            size, count, sum, std, min, max, median, nunique, first and last; ``nested`` has all values.
 
         Raises
         ------

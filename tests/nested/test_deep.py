@@ -78,6 +78,31 @@ def test_new_structures_stay_in_the_outer_levels() -> None:
     assert two.scan("max", exclusive=True).values.compute().tolist() == [-np.inf, 3.0, 3.0, -np.inf]
 
 
+def test_the_two_outermost_levels_change_roles() -> None:
+    dense = np.arange(24).reshape(2, 3, 4)
+    rows = mn.nested.unflatten(dense.ravel(), [4] * 6)
+    assert mn.nested.unflatten(rows, [3, 3]).transpose().tolist() == dense.swapaxes(0, 1).tolist()
+    _, two = example()
+    assert two.transpose().tolist() == [[[3.0, 1.0, 1.0], [5.0]], [[]]]
+    three = mn.nested.unflatten(two, [1, 1])
+    assert three.transpose().tolist() == [two.tolist()]
+    assert three[:0].transpose().tolist() == []
+    with pytest.raises(AttributeError, match=r"'T'.*N\.transpose\(\) .*N\.flatten\(\)\.T"):
+        two.T  # noqa: B018
+
+
+def test_each_level_is_explained() -> None:
+    _, two = example()
+    three = mn.nested.unflatten(two, [1, 1])
+    inner = two.flatten()
+    lines = three.explain().splitlines()
+    assert lines[0] == "2 segments, whose values are 2 segments:"
+    assert lines[1] == "  segmented: 2 values are one block"
+    assert "2 segments, whose values are 3 segments:" in lines
+    assert "\n".join(lines).endswith("3 segments of 4 values:\n" + inner.explain())
+    assert three.explain(stage="plan") == inner.explain(stage="plan")
+
+
 def test_a_level_up_keeps_the_columns_of_a_sparse_matrix() -> None:
     inner, _ = example()
     rows = mn.nested.NestedArray(inner.values, inner._structure, inner.strategy, mn.asarray([2, 4, 6, 1]))

@@ -61,6 +61,8 @@ def test_a_value_for_each_segment_stands_beside_its_values(drawn: Segments) -> N
     per_value = np.repeat(counts, counts)
     beside = mn.asarray(counts) if counts.size else counts
     assert np.array_equal(np.clip(nested, 1, beside).values, np.clip(drawn.values, 1, per_value), True)
+    near = np.isclose(drawn.values, 3.0, 0.0, per_value)
+    assert np.array_equal(np.isclose(nested, 3.0, rtol=0.0, atol=beside).values, near)
     assert np.array_equal(nested.clip(max=nested).values, drawn.values, equal_nan=True)
     found: Any = np.where(counts > 3, nested, -1)
     assert np.array_equal(found.values, np.where(per_value > 3, drawn.values, -1), equal_nan=True)

@@ -229,3 +229,17 @@ def test_groups_inside_loops() -> None:
     for _ in range(3):
         x = 2 * np.array([x[1], x[0] + x[2], x[0]])
     assert found.tolist() == x.tolist()
+
+
+def test_places_are_those_that_an_index_takes() -> None:
+    dense = np.array([[0, 5.0, 0, 7, 2], [0, 0, 0, 0, 0], [4, 0, 4, 0, 1]])
+    rows = mn.nested.from_rows(sp.csr_array(dense))
+    assert rows.argmax().compute().tolist() == [3, -1, 0]
+    assert rows.argmin().compute().tolist() == [4, -1, 4]
+    assert rows.argsort().tolist() == [[4, 1, 3], [], [4, 0, 2]]
+    assert rows.topk(2).places.tolist() == [[3, 1], [], [0, 2]]
+    assert rows.topk(2, largest=False).places.tolist() == [[4, 1], [], [4, 0]]
+    assert rows[0, int(rows.argmax()[0])] == rows.max()[0] == 7
+    assert rows.rank().tolist() == [[1, 2, 0], [], [1, 2, 0]]
+    none = mn.nested.from_rows(sp.csr_array((2, 3)))
+    assert (none.argmax().compute().tolist(), none.argsort().tolist()) == ([-1, -1], [[], []])

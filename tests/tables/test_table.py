@@ -399,6 +399,27 @@ def test_what_is_too_large_stays_on_the_workers() -> None:
     assert table[:10].to_arrow().num_rows == 10
 
 
+@pytest.mark.parametrize("name", ["age", "alone", "berths", "survived"])
+def test_values_of_groups_are_segments(name: str) -> None:
+    frame = TABLES["ship"]
+    groups, there = mn.table(frame).groupby("deck"), frame[frame["deck"].notna()]
+    expected = there.groupby("deck")[name].apply(lambda values: values.dropna().tolist())
+    for found in (groups.nested(name), groups[name].nested()):
+        assert found.tolist() == expected.tolist()
+    assert expected.index.tolist() == groups.size()["deck"].compute().tolist()
+
+
+def test_what_no_segments_are_made_of() -> None:
+    groups = mn.table(TABLES["trips"]).groupby("zone")
+    for name in ("payment", "pickup"):
+        with pytest.raises(DTypeError, match=rf"nested of column '{name}', .*t\['{name}'\]\.codes"):
+            groups.nested(name)
+    with pytest.raises(OptionError, match="nested of 2 columns: give the name of one"):
+        groups[["people", "fare"]].nested()
+    with pytest.raises(ColumnError, match="no column 'fares'"):
+        groups.nested("fares")
+
+
 @pytest.mark.parametrize("use", ["pivot", "dropna", "groupby"])
 def test_a_table_with_an_added_column_stays_as_it_is_when_it_is_used(use: str) -> None:
     frame = pd.DataFrame({"zone": ["a", None, "b"], "day": [1, 1, 2], "fare": [1.0, 2.0, 3.0]})

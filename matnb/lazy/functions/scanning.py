@@ -288,30 +288,85 @@ def scan(
     node = dense_of(expression_of(x))
     if not node.ndim:
         raise ShapeError("scan: x has no axes; give an array with at least one")
-    place = one_axis(axis, node.ndim)
-    start = _identity_of(identity, node, place)
-    is_alone = update is None or update is operator
-    by = operator if update is None else update
-    is_known = isinstance(operator, np.ufunc) and is_alone
-    if is_known:
+    law = _checked_law(node, operator, identity, update, one_axis(axis, node.ndim), check)
+    if law.is_ufunc:
+        made = reductions.scanned(node, operator, law.axis, law.start.dtype)  # type: ignore[arg-type]  # a ufunc
+    else:
+        lifted = node if law.is_alone else law.lifted(node)
+        known = _known_scan(law.update, [lifted], True, law.axis, False)
+        function = None if known else portable(law.update, law.name, "scan")
+        made = known[0] if known else AssociativeScan((lifted,), function, True, 0, law.axis, False)  # type: ignore[arg-type]  # a function
+    return wrap(_from_identity(made, law.start, law.axis) if exclusive else made)
+
+
+@shows_user_frames
+def scan_segments(
+    values: object,
+    is_first: DistArray,
+    operator: Callable[..., object],
+    identity: object,
+    update: Callable[..., object] | None = None,
+    *,
+    exclusive: bool = False,
+    check: bool = False,
+) -> DistArray:
+    """Return :func:`scan` of each segment of a vector; one begins wherever ``is_first`` is true.
+
+    Pairs of a flag, whether a segment begins, and a running value are scanned (Blelloch, "Prefix sums and
+    their applications", 1990, section 1.5). Parameters and errors are those of :func:`scan`.
+    """
+    node = expression_of(values)
+    law = _checked_law(node, operator, identity, update, 0, check)
+    if not node.size:
+        return wrap(astype(node, law.start.dtype))
+    lifted = astype(node, law.start.dtype) if law.is_alone else law.lifted(node)
+    pairs = (is_first, wrap(lifted))
+    made = associative_scan(_WithinSegments(law.update, law.start.dtype), pairs)[1]
+    if not exclusive:
+        return made
+    before = wrap(_from_identity(made.expression, law.start, 0))
+    return np.where(is_first, law.start[()], before)  # type: ignore[return-value]  # recorded
+
+
+@dataclass(frozen=True, eq=False)
+class _WithinSegments:
+    """What combines two pairs of a flag and a running value: where a segment begins, the second stays."""
+
+    pyfunc: Callable[..., object]  # the name by which errors find a user's line
+    dtype: np.dtype
+
+    @property
+    def __name__(self) -> str:
+        return getattr(self.pyfunc, "__name__", type(self.pyfunc).__name__)
+
+    def __call__(self, one: Any, other: Any) -> tuple[object, object]:
+        """Return the pair of all."""
+        (is_first, before), (begins, after) = one, other
+        both: Any = self.pyfunc(before, after)
+        return is_first | begins, np.where(begins, after, both).astype(self.dtype)
+
+
+def _checked_law(
+    node: Expr,
+    operator: Callable[..., object],
+    identity: object,
+    update: Callable[..., object] | None,
+    axis: int,
+    check: bool,
+) -> _ScanLaw:
+    start = _identity_of(identity, node, axis)
+    law = _ScanLaw(operator, operator if update is None else update, start, axis)
+    if law.is_ufunc:
         reductions.associative(operator, "accumulate")  # type: ignore[arg-type]  # a ufunc
-    elif is_alone and node.dtype != start.dtype:
+    elif law.is_alone and node.dtype != start.dtype:
         raise DTypeError(
             f"scan: elements are {node.dtype} and running values {start.dtype}: give update=, which combines "
             f"two running values, or an identity of dtype {node.dtype}"
         )
-    law = _ScanLaw(operator, by, start, place)
     law.check_identity()
     if check:
-        law.check_on(_drawn_elements(node, place))
-    if is_known:
-        made = reductions.scanned(node, operator, place, start.dtype)  # type: ignore[arg-type]  # a ufunc
-    else:
-        lifted = node if is_alone else law.lifted(node)
-        known = _known_scan(by, [lifted], True, place, False)
-        function = None if known else portable(by, law.name, "scan")
-        made = known[0] if known else AssociativeScan((lifted,), function, True, 0, place, False)  # type: ignore[arg-type]  # a function
-    return wrap(_from_identity(made, start, place) if exclusive else made)
+        law.check_on(_drawn_elements(node, axis))
+    return law
 
 
 def _identity_of(identity: object, node: Expr, axis: int) -> np.ndarray:
@@ -361,6 +416,16 @@ class _ScanLaw:
     update: Callable[..., object]
     start: np.ndarray
     axis: int
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether one function does both."""
+        return self.update is self.operator
+
+    @property
+    def is_ufunc(self) -> bool:
+        """Whether a ufunc does both."""
+        return self.is_alone and isinstance(self.operator, np.ufunc)
 
     @property
     def name(self) -> str:
@@ -429,7 +494,7 @@ class _ScanLaw:
             laws = f"does not go with {other_name}, as operator(u, a) and update(u, operator(identity, a))"
             self._compare(laws, onward, self._called(self.update, pair, own), "give")
             sums = pair
-        if self.update is self.operator:
+        if self.is_alone:
             self._compare(keeps, own, elements.astype(own.dtype))
 
     def _compare(self, what: str, one: np.ndarray, other: np.ndarray, gives: str = "gives") -> None:

@@ -1,8 +1,9 @@
 """Nested arrays: sums, cumulative sums and orders of segments, against NumPy, Awkward and pandas.
 
 Three structures of the same values: equal segments, lengths of a power law, and one segment that holds half.
-Then who of two processes works how long where one segment holds half, a cumulative sum of a flat vector, and
-a product of matrix and vector written with a nested array.
+Then a cumulative sum of a flat vector, a product of matrix and vector written with a nested array, how values
+are cut and whether that takes what was predicted, and who of two processes works how long where one segment
+holds half.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ from matnb.nested.structure import structure_from_counts
 NUM_VALUES, SMALL_VALUES = 20_000_000, 200_000
 MEAN_LENGTH = 200
 SCALE, SMALL_SCALE = 18, 8  # of the graph: 2^scale vertices
-SUMS, SCANS, ORDERS, SHARE, FLAT, PRODUCT = 0.8, 0.6, 0.8, 1.2, 0.8, 1.5
+SUMS, SCANS, ORDERS, SHARE, FLAT, PRODUCT, PREDICTED = 0.8, 0.6, 0.8, 1.2, 0.8, 1.5, 1.3
 WORKERS, PARTITIONS = 2, 16
+FIRST = 3  # reductions that predictions are set by
 TAKEN_OFF = 1e-5  # a cumulative sum less what it had where the segment began has lost digits
 
 Lengths = npt.NDArray[np.int64]
@@ -232,6 +234,47 @@ def products(bench: Bench) -> None:
     )
 
 
+# How values are cut.
+
+
+def tenths_in_one(total: int) -> Lengths:
+    """Return lengths of which the one in the middle is nine tenths of all, and the others are equal."""
+    lengths = np.full(total // MEAN_LENGTH, MEAN_LENGTH // 10)
+    lengths[lengths.size // 2] += total - lengths.sum()
+    return lengths
+
+
+def choices(bench: Bench) -> None:
+    """Compare what reductions take to what was predicted when it was chosen how to cut their values."""
+    for structure, draw in {**STRUCTURES, "one holds nine tenths": tenths_in_one}.items():
+        lengths = draw(bench.sized(NUM_VALUES, SMALL_VALUES))
+        with mn.start(threads=THREADS):
+            for number in range(bench.rounds + FIRST):  # a value more each time: a choice of its own
+                N = mn.nested.unflatten(np.random.default_rng(number).random(lengths.sum()), lengths)
+                N.sum().persist()
+                lengths[-1] += 1
+            lines = str(mn.history()).splitlines()
+            made = mn.history().facts().strategies[FIRST:]
+        bench.publish(
+            Comparison(
+                Claim(
+                    f"prediction, {structure}",
+                    f"Seconds of the busiest thread in segment sums, {structure}, values cut as "
+                    f"{' and '.join(sorted({one.strategy for one in made}))}",
+                    PREDICTED,
+                ),
+                {
+                    OURS: [one.measured_seconds or float("nan") for one in made],
+                    "as predicted": [
+                        one.segmented[0] if one.strategy == "segmented" else one.uniform[0] for one in made
+                    ],
+                },
+                ["as predicted"],
+                (f"mn.history(): {lines[-1].strip()}",),
+            )
+        )
+
+
 # Two processes of one thread, and a segment that holds half.
 
 
@@ -321,6 +364,7 @@ def main() -> None:
     with mn.start(threads=THREADS):
         for work in (*(partial(segmented, structure=one) for one in STRUCTURES), flat, products):
             work(bench)
+    choices(bench)
     even_shares(bench)
 
 

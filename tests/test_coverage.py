@@ -33,6 +33,7 @@ OPERATORS = {
     for name in ATTRIBUTES
     if name.startswith("__") and name not in ("__array_namespace__", "__dlpack__", "__dlpack_device__")
 }
+NESTED, OF_NESTED = "Nested arrays: attributes and methods", "nested.NestedArray."
 LAST = "test_any_cuts.py"  # calls whole libraries: who looks for a test of a name wants its own
 UNTESTED = "no test"  # a name without one counts as missing
 # Arguments that supported functions do not accept, as calls with an array x of shape (3, 4).
@@ -118,7 +119,9 @@ def said(call: str) -> str:
 
 def names() -> list[tuple[str, str]]:
     """Return sections and names, in their order on the page."""
-    both = {**STANDARD, **{f"NumPy: {section}": listed for section, listed in DAILY.items()}, **LIBRARY}
+    daily = {f"NumPy: {section}": listed for section, listed in DAILY.items()}
+    attributes = [name for name in dir(mn.nested.NestedArray) if not name.startswith("_")]
+    both = {**STANDARD, **daily, **LIBRARY, NESTED: " ".join(f"{OF_NESTED}{name}" for name in attributes)}
     return [(section, name) for section, listed in both.items() for name in listed.split()]
 
 
@@ -153,11 +156,13 @@ def checked_by(name: str) -> str:
         return families["operators"]
     if name == "__dlpack__":
         meant = {"from_dlpack"}  # which calls it
-    # As an attribute of a handle, or of what every test calls mn.
-    owner = "" if name in ATTRIBUTES else r"\bmn"
+    # As an attribute of a handle, or of a nested array in its own tests, or of what every test calls mn.
+    owner = "" if name in ATTRIBUTES or name.startswith(OF_NESTED) else r"\bmn"
+    folder = "nested/" if name.startswith(OF_NESTED) else ""
+    meant = {one.removeprefix(OF_NESTED) for one in meant}
     called = re.compile(rf"{owner}\.(?:{'|'.join(map(re.escape, sorted(meant)))})\b")
     for path, text in sorted(texts().items(), key=lambda one: (Path(one[0]).name == LAST, one[0])):
-        if called.search(text):
+        if path.startswith(folder) and called.search(text):
             return path
     return UNTESTED
 

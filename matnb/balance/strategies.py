@@ -15,7 +15,7 @@ class StrategyCost:
     Attributes
     ----------
     work_seconds
-        Of the busiest slot, a thread of a worker, in all rounds together.
+        What the busiest slot, a thread of a worker, takes in all rounds together.
     num_rounds
         1 where no segment is cut: then no block waits for another one's results.
     round_seconds
@@ -28,7 +28,7 @@ class StrategyCost:
 
     @property
     def seconds(self) -> float:
-        """The paper's C = c max s + (c - 1) t_b."""
+        """C = c max s + (c - 1) t_b, the model that ``matnb.nested.strategy`` cites."""
         return self.work_seconds + (self.num_rounds - 1) * self.round_seconds
 
 
@@ -40,8 +40,9 @@ class StrategyChoice:
     ----------
     num_segments, num_values, longest
         Of the array: what the choice follows from, with the cuts of its values before.
-    strategy, cuts
-        That were taken.
+    strategy, cuts, ranks
+        Which strategy was taken, where it cuts the values, and which of the workers has each block, in order;
+        without ranks neighbors lie together.
     segmented, uniform
         What both were predicted to take; alike where there is one block.
     reason
@@ -53,13 +54,14 @@ class StrategyChoice:
     longest: int
     strategy: Strategy
     cuts: tuple[int, ...]
+    ranks: tuple[int, ...]
     segmented: StrategyCost
     uniform: StrategyCost
     reason: str
 
     @property
     def cost(self) -> StrategyCost:
-        """Of the strategy that was taken, as predicted."""
+        """What the strategy that was taken was predicted to take."""
         return self.segmented if self.strategy == "segmented" else self.uniform
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, freeze, uninitialized
 from matnb.expr.nodes import Data, Expr, Literal, Regrid
+from matnb.expr.stable_order import named_at_random
 
 LITERAL_BYTES = 256  # up to here a constant lies inside its node
 SHIP_BYTES = 64 * 10**6  # above this an array goes to the workers at once, and its copy here takes no memory
@@ -23,6 +24,7 @@ _ALIGNED_BYTES = 64
 _HASHED_BYTES = 1 << 20
 
 _held: WeakKeyDictionary[Expr, Block] = WeakKeyDictionary()
+_extents: WeakKeyDictionary[Expr, tuple[int, int]] = WeakKeyDictionary()
 _shipped: WeakSet[Expr] = WeakSet()  # what was large when it was given
 
 
@@ -49,7 +51,7 @@ def owned(block: Block) -> Expr:
     What is read once and then gone is neither copied nor hashed; read again, it is another expression. It is
     not a constant, however small, so that a loop that begins with another one has the same plan.
     """
-    node = Data(os.urandom(16), block.shape, block.dtype, not isinstance(block, Dense))
+    node = named_at_random(Data(os.urandom(16), block.shape, block.dtype, not isinstance(block, Dense)))
     _held[node] = freeze(block)
     return node
 
@@ -123,6 +125,18 @@ def held(node: Expr) -> Block | None:
     while isinstance(node, Regrid):
         node = node.operand
     return _held.get(node)
+
+
+def extent(node: Expr) -> tuple[int, int] | None:
+    """Return the least and the greatest of integers that a user gave, found once; None as :func:`held`."""
+    while isinstance(node, Regrid):
+        node = node.operand
+    block = _held.get(node)
+    if not isinstance(block, Dense) or not block.values.size:
+        return None
+    if node not in _extents:
+        _extents[node] = int(block.values.min()), int(block.values.max())
+    return _extents[node]
 
 
 def copied(block: Block) -> Block:

@@ -37,8 +37,9 @@ class Expr(metaclass=Interned):
         Sixteen bytes that name it by operation, parameters and operands.
     free
         The recordings of bodies whose variables it is made from.
-    reads_file
-        Whether it is made from what a file holds, so that its digest follows from that file's times.
+    digest_varies
+        Whether its digest is another one in each run of a program: it is made from what a file holds, whose
+        times the digest follows from, or from an array that is named at random.
     is_made_anew
         Whether it is made by a function that may give something else each time.
     plain
@@ -56,7 +57,7 @@ class Expr(metaclass=Interned):
     operands: ClassVar[tuple[Expr, ...]]
     digest: ClassVar[bytes]
     free: ClassVar[frozenset[int]] = frozenset()
-    reads_file: ClassVar[bool] = False
+    digest_varies: ClassVar[bool] = False
     is_made_anew: ClassVar[bool] = False
     plain: ClassVar[bool] = False
     is_source: ClassVar[bool] = False
@@ -75,8 +76,8 @@ class Expr(metaclass=Interned):
         for operand in operands:
             if operand.free:
                 own["free"] = self.free | operand.free
-            if operand.reads_file:
-                own["reads_file"] = True
+            if operand.digest_varies:
+                own["digest_varies"] = True
             if operand.is_made_anew:
                 own["is_made_anew"] = True
 
@@ -193,7 +194,7 @@ class Load(Expr):
 
     def __post_init__(self) -> None:
         self._settle(self.lengths, self.element, self.is_sparse)
-        self.__dict__["reads_file"] = hasattr(self.source, "file")
+        self.__dict__["digest_varies"] = hasattr(self.source, "file")
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"{self.source!r}" if self.field == "matrix" else f"{self.field} of {self.source!r}"
@@ -405,10 +406,14 @@ class Broadcast(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regrid(Expr):
-    """The same array, with its blocks cut where the user asked: ``cuts`` are those of a Grid."""
+    """The same array, with its blocks cut where the user asked: ``cuts`` are those of a Grid.
+
+    ``ranks`` says for each block, in order, which worker has it; without any it follows from the cuts.
+    """
 
     operand: Expr
     cuts: tuple[tuple[int, ...], ...]
+    ranks: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if Grid(self.cuts).shape != self.operand.shape:

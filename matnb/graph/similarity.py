@@ -23,7 +23,7 @@ def common_neighbors(A: object, pairs: object = None, symmetric: bool = False) -
         direction. Self-loops do not count.
     pairs
         Sparse n x n matrix whose stored entries are the pairs to compute, such as A itself for the pairs with
-        an edge. By default all pairs of distinct vertices.
+        an edge; of a vertex with itself, all its neighbors count. By default all pairs of distinct vertices.
     symmetric
         True if every edge is known to be stored in both directions, which saves making A symmetric.
 

@@ -23,6 +23,7 @@ from matnb.lazy.batch_turns import BatchTurns
 from matnb.lazy.creation import zeros
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.indexing.dynamic import sliced
+from matnb.lazy.nesting import Nesting, put_together, taken_apart
 from matnb.lazy.recording import keep_lines, recording_apart
 from matnb.lazy.user_frames import shows_user_frames
 
@@ -57,89 +58,6 @@ def recording_body(iteration: Expr | None) -> Iterator[None]:
         yield
     finally:
         _scopes.reset(token)
-
-
-Key = str | int | float | bool | bytes | None
-
-
-@dataclass(frozen=True)
-class Nesting:
-    """How a value is nested: its kind (None for a leaf), and what is below, by the keys of a dict."""
-
-    kind: type | None
-    keys: tuple[Key, ...]
-    below: tuple[Nesting, ...]
-
-    def paths(self, start: str) -> Iterator[str]:
-        """Yield for each leaf how a user would write it, ``start`` being the whole value."""
-        if self.kind is None:
-            yield start
-        for key, inner in zip(self.keys, self.below, strict=True):
-            yield from inner.paths(f"{start}[{key!r}]")
-
-    def __str__(self) -> str:
-        if self.kind is None:
-            return "array"
-        inner = [str(one) for one in self.below]
-        if issubclass(self.kind, dict):
-            inner = [f"{key!r}: {one}" for key, one in zip(self.keys, inner, strict=True)]
-        shown = inner if len(inner) < 8 else [*inner[:6], f"... {len(inner) - 6} more"]
-        return f"{self.kind.__name__}({', '.join(shown)})"
-
-
-LEAF = Nesting(None, (), ())
-
-
-def taken_apart(value: object, like: Nesting = LEAF) -> tuple[list[object], Nesting]:
-    """Return the leaves of a value in order, and how it is nested.
-
-    Tuples, named tuples, lists and dicts are nested; anything else is a leaf. Dicts with the keys of those of
-    ``like`` are gone through in the order of these.
-
-    Raises
-    ------
-    DTypeError
-        For a dict with keys that are not constants.
-    """
-    match value:
-        case dict():
-            for key in value:
-                if not isinstance(key, Key):
-                    raise DTypeError(f"a dict with the key {key!r}: use strings or numbers")
-            keys = like.keys if set(like.keys) == set(value) else tuple(value)
-            inner = [value[key] for key in keys]
-        case tuple() | list():
-            keys, inner = tuple(range(len(value))), list(value)
-        case _:
-            return [value], LEAF
-    leaves: list[object] = []
-    below = []
-    others = like.below if like.keys == keys else (LEAF,) * len(keys)
-    for one, other in zip(inner, others, strict=True):
-        found, nesting = taken_apart(one, other)
-        leaves += found
-        below.append(nesting)
-    return leaves, Nesting(type(value), keys, tuple(below))
-
-
-def put_together(nesting: Nesting, leaves: Sequence[object]) -> object:
-    """Return a value of this nesting with these leaves, as many as it has."""
-    remaining = iter(leaves)
-    value = _put_together(nesting, remaining)
-    assert next(remaining, None) is None
-    return value
-
-
-def _put_together(nesting: Nesting, leaves: Iterator[object]) -> object:
-    kind = nesting.kind
-    if kind is None:
-        return next(leaves)
-    inner = [_put_together(one, leaves) for one in nesting.below]
-    if issubclass(kind, dict):
-        return dict(zip(nesting.keys, inner, strict=True))
-    if issubclass(kind, list):
-        return inner
-    return kind(*inner) if hasattr(kind, "_fields") else tuple(inner)
 
 
 State = TypeVar("State")
@@ -325,7 +243,8 @@ def iterate(
         and shapes. Sparsity patterns may change. If the first step widens a dtype, the initial state is
         converted to it.
     state
-        The initial state: an array, or nested tuples, lists and dicts of arrays.
+        The initial state: an array, or nested tuples, lists and dicts of arrays. Nested arrays keep their
+        segments, and get other values.
     until
         ``until(old, new)`` returns one boolean; the loop ends after the first iteration for which it is true.
     max_iterations
@@ -618,6 +537,11 @@ class _LoopRecorder:
         leaves, nesting = taken_apart(new, self._nesting)
         if new is None:
             raise DTypeError("the step returns None: let it return the next state")
+        if nesting != self._nesting and str(nesting) == str(self._nesting):
+            raise ShapeError(
+                f"the step returns {nesting} with other lengths or positions than the state's: segments stay "
+                "the same from one iteration to the next"
+            )
         if nesting != self._nesting:
             raise ShapeError(f"the step returns {nesting}, but the state is {self._nesting}")
         results = [expression_of(leaf) for leaf in leaves]
@@ -651,6 +575,10 @@ class _LoopRecorder:
         if count is None or count == _ENDLESS:
             raise OptionError("collect= needs max_iterations= as a number, or over=: it keeps that many rows")
         leaves, nesting = taken_apart(collect(self._nested(results)))
+        if nesting.has_segments:
+            raise DTypeError(
+                "collect returns values in segments: let it return N.values, whose rows are kept"
+            )
         kept, starts = [], []
         for place, (path, leaf) in enumerate(zip(nesting.paths("collect"), leaves, strict=True)):
             value = expression_of(leaf)
@@ -712,6 +640,8 @@ def _scanned(over: object, batch: object) -> tuple[list[Expr], Nesting | None, i
             raise OptionError(f"batch={batch} without over=: give the arrays to split into batches")
         return [], None, None
     leaves, nesting = taken_apart(over)
+    if nesting.has_segments:
+        raise DTypeError("over= has values in segments: give N.values, or use N itself in the step")
     items = [expression_of(leaf) for leaf in leaves]
     if not items or any(not one.shape for one in items):
         raise ShapeError("over= needs arrays with at least one axis; the loop runs over the first")

@@ -16,7 +16,7 @@ from matnb.errors import NotFittedError, OptionError, ShapeError, UnsupportedErr
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
-from matnb.lazy.loop import put_together, taken_apart
+from matnb.lazy.nesting import put_together, taken_apart
 from matnb.learn.arguments import checked, names_of, weights_from
 from matnb.learn.named_arguments import Named
 

@@ -27,7 +27,7 @@ from matnb.errors import (
 from matnb.lazy.array import DistArray
 from matnb.lazy.batch_turns import BatchTurns
 from matnb.lazy.creation import asarray
-from matnb.lazy.loop import put_together, taken_apart
+from matnb.lazy.nesting import put_together, taken_apart
 from matnb.learn.arguments import rows_from, whole
 from matnb.learn.estimator import Estimator
 from matnb.learn.mixins import Mixin

@@ -14,7 +14,8 @@ from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
-from matnb.lazy.loop import cond, iterate, put_together, taken_apart
+from matnb.lazy.loop import cond, iterate
+from matnb.lazy.nesting import put_together, taken_apart
 from matnb.learn.arguments import rows_from, whole
 from matnb.learn.mixins import Mixin
 from matnb.learn.optimizers import Optimizer, Parameters

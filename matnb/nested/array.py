@@ -1,4 +1,9 @@
-"""Nested arrays: values divided into segments of unequal length, with operations along each segment."""
+"""Nested arrays: values divided into segments of unequal length, with operations along each segment.
+
+The operations are those of Blelloch, "Vector Models for Data-Parallel Computing" (MIT Press, 1990). How parts
+of a segment in several blocks meet is that of "Partition Balancing in Distributed Nested Data-Parallel
+Systems" (sections 3.2 and 3.3).
+"""
 
 from __future__ import annotations
 
@@ -21,8 +26,8 @@ from matnb.nested.numpy_calls import NumpyCalls
 from matnb.nested.orders import ordered
 from matnb.nested.scans import RunningValues, only_monoid
 from matnb.nested.showing import explained, nested_facts
-from matnb.nested.structure import Structure, as_vector, check_same, is_nested
-from matnb.ops.segments import SegmentPlaces, SegmentReduce, SegmentSpread
+from matnb.nested.structure import Structure, as_vector, check_dtype, check_same, is_nested, spread
+from matnb.ops.segments import SegmentPlaces, SegmentReduce
 from matnb.pictures.facts import NestedFacts
 from matnb.pictures.nested import nested_html, nested_text
 
@@ -76,7 +81,12 @@ class StructureMethods:
         return indexed(self, key)  # type: ignore[arg-type]  # which has these methods
 
     def combine(
-        self, target: object, monoid: str | Callable[..., object] = "plus", *, counts: object = None
+        self,
+        target: object,
+        monoid: str | Callable[..., object] = "plus",
+        *,
+        counts: object = None,
+        stable: bool = False,
     ) -> NestedArray:
         """Return values brought to new places, where those that meet are combined by a monoid.
 
@@ -90,12 +100,15 @@ class StructureMethods:
             identity.
         counts
             The lengths of the new segments; by default they are counted, the largest place and one.
+        stable
+            Sort values by where they go, and combine those that meet as ``N.reduce`` does, in their order, so
+            that the bits of float sums do not depend on how the array is cut. Otherwise values are added in
+            order within each block, then block by block. Other results have the same bits in either case.
 
         Returns
         -------
         NestedArray
-            Of the dtype of NumPy's reduction. Values are added in order within each block, then block by
-            block, so the last bits of a float sum can depend on how the array is cut.
+            Of the dtype of NumPy's reduction.
 
         Raises
         ------
@@ -103,7 +116,7 @@ class StructureMethods:
             For a place that a segment does not have, with the value that would go there; in a loop's body,
             where the target depends on its state, once it is computed.
         LoopBodyError
-            Without ``counts``, for a target that depends on the state of a loop.
+            Without ``counts``, or with ``stable``, for a target that depends on the state of a loop.
         ShapeError, DTypeError, OptionError
             For a target of other lengths or dtypes, and for another monoid.
 
@@ -116,7 +129,7 @@ class StructureMethods:
         """
         from matnb.nested.restructuring import combine  # which makes nested arrays
 
-        return combine(self, target, monoid, counts)  # type: ignore[arg-type]  # which has these methods
+        return combine(self, target, monoid, counts, stable)  # type: ignore[arg-type]  # which has these methods
 
     def shuffle(self, target: object, *, counts: object = None) -> NestedArray:
         """Return values brought to new places, one to each: a 1-to-1 :meth:`combine`, of the same dtype.
@@ -160,6 +173,8 @@ class StructureMethods:
         ------
         ShapeError
             For fewer segments than that.
+        OptionError
+            For a number of segments that is no integer.
 
         Examples
         --------
@@ -172,25 +187,74 @@ class StructureMethods:
         return transpose(self, num_segments)  # type: ignore[arg-type]  # which has these methods
 
     def to_arrow(self) -> Any:
-        """Compute it and return a ``pyarrow.LargeListArray``; bounded as ``compute()``, not complex."""
+        """Compute it and return a ``pyarrow.LargeListArray``, which shares the computed memory.
+
+        Raises
+        ------
+        DTypeError
+            For complex numbers, which Arrow does not have.
+        TooLargeError
+            For more than the session's ``compute_limit``.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[1, 2], []]).to_arrow().to_pylist()
+        [[1, 2], []]
+        """
         from matnb.nested.interchange import to_arrow  # which makes nested arrays
 
         return to_arrow(self)  # type: ignore[arg-type]  # which has these methods
 
     def to_awkward(self) -> Any:
-        """Compute it and return an ``ak.Array`` of lists; bounded as ``compute()``."""
+        """Compute it and return an ``ak.Array`` of lists, which shares the computed memory.
+
+        Raises
+        ------
+        UnsupportedError
+            If Awkward is not installed.
+        TooLargeError
+            For more than the session's ``compute_limit``.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[1, 2], []]).to_awkward().to_list()
+        [[1, 2], []]
+        """
         from matnb.nested.interchange import to_awkward
 
         return to_awkward(self)  # type: ignore[arg-type]  # which has these methods
 
     def unique(self) -> NestedArray:
-        """Return the distinct values of each segment, ascending, NaN once, as ``np.unique`` of each."""
+        """Return the distinct values of each segment, ascending, NaN once, as ``np.unique`` of each.
+
+        Raises
+        ------
+        DTypeError
+            For complex values.
+        LoopBodyError
+            For values that depend on the state of a loop.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[2, 1, 2], [], [5]]).unique().tolist()
+        [[1, 2], [], [5]]
+        """
         from matnb.nested.selecting import unique  # which makes nested arrays
 
         return unique(self)  # type: ignore[arg-type]  # which has these methods
 
     def topk(self, k: int, largest: bool = True) -> TopSegments:
-        """Return the ``k`` largest values of each segment and their places, as :func:`matnb.nested.topk`."""
+        """Return the ``k`` largest values of each segment and their places, as :func:`matnb.nested.topk`.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[3, 1, 9], [], [4]]).topk(2).values.tolist()
+        [[9, 3], [], [4]]
+        """
         from matnb.nested.selecting import topk
 
         return topk(self, k, largest)  # type: ignore[arg-type]  # which has these methods
@@ -215,7 +279,6 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
 
     __slots__ = ("_positions", "_strategy", "_structure", "_values")
     __array_priority__ = 2000
-    __matnb_segments__ = True
 
     def __init__(
         self,
@@ -224,20 +287,28 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
         strategy: Strategy = "uniform",
         positions: DistArray | None = None,
     ) -> None:
-        self._values, self._structure, self._strategy = values, structure, strategy
-        self._positions = positions
+        check_dtype(values.dtype, "a nested array would")
+        # Handles of its own: what is assigned to elements of another handle changes nothing here.
+        self._values, self._structure, self._strategy = values.copy(), structure, strategy
+        self._positions = None if positions is None else positions.copy()
 
     # What it is.
 
     @property
+    def __matnb_segments__(self) -> bytes:
+        # What names the structure, for loops that keep it.
+        positions = b"" if self._positions is None else self._positions.expression.digest
+        return self._structure.offsets.expression.digest + positions
+
+    @property
     def values(self) -> DistArray:
-        """The values of all segments one after the other, of shape (n,)."""
-        return self._values
+        """The values of all segments one after the other, of shape (n,); assigning to them changes no N."""
+        return self._values.copy()
 
     @property
     def offsets(self) -> DistArray:
         """Where each segment begins among the values, and where the last one ends: int64, (s + 1,)."""
-        return self._structure.offsets
+        return self._structure.offsets.copy()
 
     @property
     def counts(self) -> DistArray:
@@ -253,10 +324,11 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
         only what both have.
         """
         if self._positions is not None:
-            return self._positions
+            return self._positions.copy()
         if not self.num_values:
             return zeros(0, np.int64)
-        return wrap(SegmentPlaces(self.offsets.expression, self._structure.knots, self._structure.cuts))
+        own = self._structure
+        return wrap(SegmentPlaces(self.offsets.expression, own.knots, own.cuts, own.ranks))
 
     @property
     def num_segments(self) -> int:
@@ -275,7 +347,7 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the values."""
+        """The dtype of the values."""
         return self._values.dtype
 
     @property
@@ -319,8 +391,8 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
         return [values[begin:end].tolist() for begin, end in pairwise(offsets)]
 
     def flatten(self) -> DistArray:
-        """Return the values of all segments one after the other."""
-        return self._values
+        """Return the values of all segments one after the other, as :attr:`values`."""
+        return self.values
 
     def with_values(self, values: object) -> NestedArray:
         """Return other values in the same segments; this works inside loops, too.
@@ -340,11 +412,7 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
 
     def _spread(self, numbers: DistArray) -> DistArray:
         # A number of each segment for each of its values, cut as these are.
-        if not self.num_values:
-            return zeros(0, numbers.dtype)
-        cuts = self._structure.cuts
-        knots = self._structure.knots
-        return wrap(SegmentSpread(numbers.expression, self.offsets.expression, knots, cuts))
+        return spread(self._structure, numbers, self._structure.cuts, self._structure.ranks)
 
     # What is left of each segment.
 
@@ -437,16 +505,18 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
     def var(self, axis: int = -1, *, ddof: float = 0) -> DistArray:
         """Return the variance of each segment, as ``np.var`` with ``ddof``; NaN of an empty one."""
         _check_axis(axis)
-        dtype = mean_dtype(self.dtype)
-        wide = np.result_type(dtype, np.float64)
-        values: Any = self._values.astype(wide)
-        total: Any = self._reduced("sum", wide, values)
-        center: Any = total / np.maximum(self.counts, 1)
-        away: Any = np.abs(values - self._spread(center))
-        squares: Any = self._reduced("sum", np.dtype(np.float64), away * away)
-        real = np.empty(0, dtype).real.dtype
+        real = np.empty(0, mean_dtype(self.dtype)).real.dtype
+        squares: Any = self._deviation()
         divisor: Any = np.maximum(self.counts - ddof, 0)
         return (squares / divisor).astype(real)  # type: ignore[no-any-return]  # recorded
+
+    def _deviation(self) -> DistArray:
+        # The sum of squared distances from the mean; of complex values what is away from it is made first.
+        if self.dtype.kind != "c":
+            return self._reduced("deviation", np.dtype(np.float64))
+        center: Any = self._reduced("sum", np.dtype(np.complex128)) / np.maximum(self.counts, 1)
+        away: Any = np.abs(self._values - self._spread(center))
+        return self._reduced("sum", np.dtype(np.float64), away * away)
 
     def std(self, axis: int = -1, *, ddof: float = 0) -> DistArray:
         """Return the standard deviation of each segment, the square root of :meth:`var`."""
@@ -476,19 +546,17 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
 
     def sort(self) -> NestedArray:
         """Return each segment's values in ascending order, NaN last."""
-        self._check_ordered("sort")
-        return NestedArray(self._ordered("values"), self._structure, self._strategy)
+        return NestedArray(self._ordered("sort", "values"), self._structure, self._strategy)
 
     def argsort(self) -> NestedArray:
         """Return the places within each segment of its values in ascending order, equal ones as they come.
 
         Of the rows of a sparse matrix they are columns: what ``N[i, place]`` takes.
         """
-        self._check_ordered("argsort")
         return self._columns(self._places())
 
     def _places(self) -> NestedArray:
-        return NestedArray(self._ordered("places"), self._structure, self._strategy)
+        return NestedArray(self._ordered("argsort", "places"), self._structure, self._strategy)
 
     def _columns(self, places: NestedArray) -> NestedArray:
         # Of places in each segment the positions there, where there are gaps.
@@ -499,10 +567,10 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
 
     def rank(self) -> NestedArray:
         """Return each value's place in its segment's ascending order, from 0; equal ones as they come."""
-        self._check_ordered("rank")
-        return self._like(self._ordered("ranks"))
+        return self._like(self._ordered("rank", "ranks"))
 
-    def _ordered(self, wanted: str) -> DistArray:
+    def _ordered(self, what: str, wanted: str) -> DistArray:
+        self._check_ordered(what)
         if not self.num_values:
             return self._values if wanted == "values" else zeros(0, np.int64)
         return ordered(self._values, self._structure, wanted)
@@ -542,7 +610,13 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
         return self._spread(found)
 
     def astype(self, dtype: Any) -> NestedArray:
-        """Return the same segments with values of another dtype."""
+        """Return the same segments with values of another dtype.
+
+        Raises
+        ------
+        DTypeError
+            For what is no number of at most 64 bits, or complex of 128; and for float16.
+        """
         return self._like(self._values.astype(dtype))
 
     def gather(self, x: object) -> NestedArray:

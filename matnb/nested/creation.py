@@ -18,7 +18,7 @@ from matnb.lazy.indexing.compress import parts_of, picked_parts
 from matnb.lazy.reductions import reduce
 from matnb.lazy.registry import implements
 from matnb.nested.array import NestedArray
-from matnb.nested.strategy import Machine, chosen, costs_of
+from matnb.nested.strategy import Machine, as_given, chosen, costs_of
 from matnb.nested.structure import (
     Structure,
     as_vector,
@@ -117,10 +117,24 @@ def from_offsets(values: object, offsets: object, *, strategy: str = "auto") -> 
 def from_lists(lists: Sequence[Sequence[float]], *, strategy: str = "auto") -> NestedArray:
     """Return a list of lists of numbers, or of arrays, as a nested array.
 
+    Parameters
+    ----------
+    lists
+        A list, or what can be gone through, of lists of numbers or booleans or of arrays of one axis.
+    strategy
+        As of :func:`unflatten`.
+
+    Returns
+    -------
+    NestedArray
+        Of the dtype in which NumPy joins what is not empty; float64 where all are empty lists.
+
     Raises
     ------
     ShapeError
         For what is not one list of lists of numbers.
+    DTypeError, OptionError
+        As :func:`unflatten`.
 
     Examples
     --------
@@ -128,8 +142,14 @@ def from_lists(lists: Sequence[Sequence[float]], *, strategy: str = "auto") -> N
     >>> mn.nested.from_lists([[1, 2], [], [3]]).count().compute()
     array([2, 0, 1])
     """
-    parts = [_part(one, place) for place, one in enumerate(lists)]
+    try:
+        given = list(lists)
+    except TypeError:
+        raise ShapeError(f"from_lists: {type(lists).__name__}: give a list of lists of numbers") from None
+    parts = [_part(one, place) for place, one in enumerate(given)]
     filled = [one for one in parts if one.size]
+    # Where all are empty, arrays have a dtype and lists have none.
+    filled = filled or [part for one, part in zip(given, parts, strict=True) if hasattr(one, "dtype")]
     values = np.concatenate(filled) if filled else np.empty(0)
     return unflatten(values, [one.size for one in parts], strategy=strategy)
 
@@ -202,7 +222,9 @@ def from_rows(A: object, *, strategy: str = "auto") -> NestedArray:
     cuts = tuple(sorted(set(after)))
     is_even = np.diff(cuts).max(initial=0) * (len(cuts) - 1) <= 2 * structure.num_values
     if structure.num_values and strategy == "auto" and is_even:
-        return NestedArray(values, replace(structure, cuts=cuts), "segmented", positions)
+        choice = as_given(structure.knots, structure.longest, cuts, _machine(structure))
+        current_session().strategies.add(structure.knots, choice)
+        return NestedArray(values, replace(structure, cuts=cuts, choice=choice), "segmented", positions)
     return nested(values, structure, strategy, "from_rows: entries", positions)
 
 
@@ -283,17 +305,22 @@ def nested(
         cuts = evaluator().planned_layout(zeros(structure.num_values, values.dtype).expression).grid.cuts[0]
         return NestedArray(values, replace(structure, cuts=cuts), "uniform", positions)
     given = evaluator().planned_layout(values.expression).grid.cuts[0]
+    choice = chosen(structure.knots, structure.longest, given, strategy, _machine(structure))
+    current_session().strategies.add(structure.knots, choice)
+    if choice.cuts != given or choice.ranks:
+        values = wrap(Regrid(values.expression, (choice.cuts,), choice.ranks))
+        if positions is not None:
+            positions = wrap(Regrid(positions.expression, (choice.cuts,), choice.ranks))
+    structure = replace(structure, cuts=choice.cuts, ranks=choice.ranks, choice=choice)
+    return NestedArray(values, structure, choice.strategy, positions)
+
+
+def _machine(structure: Structure) -> Machine:
+    # What runs operations on such segments in the session.
     session = current_session()
     workers = session.strategies.workers()
     costs = costs_of(session.cluster.in_process, structure.histogram)
-    machine = Machine(len(workers.numbers), workers.threads, costs)
-    choice = chosen(structure.knots, structure.longest, given, strategy, machine)
-    session.strategies.add(structure.knots, choice)
-    if choice.cuts != given:
-        values = wrap(Regrid(values.expression, (choice.cuts,)))
-        positions = None if positions is None else wrap(Regrid(positions.expression, (choice.cuts,)))
-    structure = replace(structure, cuts=choice.cuts, choice=choice)
-    return NestedArray(values, structure, choice.strategy, positions)
+    return Machine(len(workers.numbers), workers.threads, costs)
 
 
 def _check_strategy(strategy: str) -> None:

@@ -18,6 +18,7 @@ from matnb.nested.creation import nested
 from matnb.nested.numpy_calls import NumpyCalls
 from matnb.nested.showing import strategy_lines
 from matnb.nested.structure import Structure, check_same, structure_from_offsets
+from matnb.pictures.quantities import plural_text
 
 AnyNested: TypeAlias = "NestedArray | DeepNestedArray"
 
@@ -65,13 +66,17 @@ class DeepNestedArray(NumpyCalls, NDArrayOperatorsMixin):
 
     __slots__ = ("_inner", "_outer")
     __array_priority__ = 2000
-    __matnb_segments__ = True
 
     def __init__(self, outer: NestedArray, inner: AnyNested) -> None:
         # The outer level is a nested array with a value for each segment of the inner one, whatever value.
         self._outer, self._inner = outer, inner
 
     # What it is.
+
+    @property
+    def __matnb_segments__(self) -> bytes:
+        # What names the structure, for loops that keep it.
+        return self._outer.__matnb_segments__ + self._inner.__matnb_segments__
 
     @property
     def depth(self) -> int:
@@ -105,14 +110,14 @@ class DeepNestedArray(NumpyCalls, NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the values."""
+        """The dtype of the values."""
         return self._inner.dtype
 
     def __len__(self) -> int:
         return self.num_segments
 
     def __repr__(self) -> str:
-        return f"DeepNestedArray: {self.num_segments:,} segments of {self._inner!r}"
+        return f"DeepNestedArray: {plural_text(self.num_segments, 'segment')} of {self._inner!r}"
 
     def explain(self, stage: str | None = None, measured: bool = False) -> str:
         """Return how each level is cut and why, the outermost first, then how the values are computed.
@@ -295,7 +300,8 @@ def grouped(inner: AnyNested, structure: Structure, strategy: str, what: str) ->
     """
     if structure.num_values != inner.num_segments:
         raise ShapeError(
-            f"{what} are for {structure.num_values:,} segments, but there are {inner.num_segments:,}"
+            f"{what} are for {plural_text(structure.num_values, 'segment')}, but there are "
+            f"{inner.num_segments:,}"
         )
     evaluator().persist([inner.counts.expression])
     return DeepNestedArray(nested(inner.counts, structure, strategy, what), inner)

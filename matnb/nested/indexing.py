@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -144,8 +144,8 @@ def _number_of(part: object) -> int:
 def _range(array: NestedArray, part: slice) -> NestedArray:
     try:
         start, stop, step = part.indices(array.num_segments)
-    except TypeError:
-        raise IndexingError(f"an index of a nested array is {part!r}: give integers") from None
+    except (TypeError, ValueError) as error:
+        raise IndexingError(f"an index of a nested array is {part!r}: {error}") from None
     taken = range(start, stop, step)
     if step != 1:
         return _listed(array, arange(start, stop, step))
@@ -194,6 +194,9 @@ def _filtered(array: NestedArray, mask: NestedArray) -> NestedArray:
     if type(mask) is not type(array) or mask.dtype.kind != "b":
         raise IndexingError("a nested index of a nested array is boolean and has no more levels, as N > 0")
     check_same(array._structure, mask._structure, "N[mask]")
+    have_both = array._positions is not None and mask._positions is not None
+    if have_both and not are_alike(array, mask, "N[mask]"):
+        raise IndexingError("N[mask]: the booleans are at other positions: give those of the array, as N > 0")
     counts = mask.sum()
     evaluator().persist([mask.values.expression, counts.expression])
     structure = structure_from_counts(counts, "N[mask]")
@@ -212,12 +215,33 @@ def _listed(array: NestedArray, order: DistArray) -> NestedArray:
     structure = structure_from_counts(counts, "N[order]")
     if not structure.num_values:
         return _taken(array, structure, lambda flat: flat[:0])
-    places = places_of(structure, array.offsets[:-1][order], array)
+    places = _places_of(structure, array.offsets[:-1][order], array)
     return _taken(array, structure, lambda flat: flat[places])
 
 
-def places_of(structure: Structure, starts: DistArray, source: NestedArray) -> DistArray:
-    """Return where the values of a structure are among those of an array: of each segment, from its start."""
+def are_alike(one: NestedArray, other: NestedArray, what: str) -> bool:
+    """Tell whether two arrays have values at the same positions, which is asked for where it is not known.
+
+    Raises
+    ------
+    ShapeError
+        For different numbers of segments.
+    """
+    if one.num_segments != other.num_segments:
+        check_same(one._structure, other._structure, what)
+    is_known = one.offsets.expression is other.offsets.expression
+    if is_known and one.positions.expression is other.positions.expression:
+        return True
+    if one.num_values != other.num_values or one.longest != other.longest:
+        return False
+    if not one.num_values:
+        return True
+    differs: Any = np.concatenate([one.offsets != other.offsets, one.positions != other.positions])
+    return not bool(asked(differs.any().expression, "whether positions are the same"))
+
+
+def _places_of(structure: Structure, starts: DistArray, source: NestedArray) -> DistArray:
+    # Where the values of a structure are among those of an array: of each segment, from its start.
     cuts = _regular(structure, source)
     shift: DistArray = starts - structure.offsets[:-1]
     places: DistArray = spread(structure, shift, cuts) + arange(structure.num_values)

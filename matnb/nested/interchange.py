@@ -43,7 +43,7 @@ def from_arrow(array: object, *, strategy: str = "auto") -> AnyNested:
     Raises
     ------
     DTypeError
-        For text, records and anything else than numbers and booleans, and for missing values or lists.
+        For text, records, unions and all but numbers and booleans, and for missing values or lists.
     ShapeError
         For an array without lists.
 
@@ -140,10 +140,8 @@ def from_awkward(array: object, *, strategy: str = "auto") -> AnyNested:
 
     Raises
     ------
-    DTypeError
-        For text, records, unions and anything else than numbers and booleans, and for missing values.
-    ShapeError
-        For an array without lists.
+    DTypeError, ShapeError
+        As :func:`from_arrow`.
     UnsupportedError
         If Awkward is not installed.
 

@@ -1,7 +1,12 @@
-"""Other structures from nested arrays: values combined or moved to new places, transposes, merged arrays."""
+"""Other structures from nested arrays: values combined or moved to new places, transposes, merged arrays.
+
+Operations are those of "Partition Balancing in Distributed Nested Data-Parallel Systems" (section 3), as are
+the rules which structures follow from the one before and which are counted.
+"""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,21 +26,30 @@ from matnb.lazy.evaluator import asked
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import nested
-from matnb.nested.indexing import placed
+from matnb.nested.indexing import are_alike, placed
 from matnb.nested.scans import only_monoid
 from matnb.nested.structure import Structure, as_vector, check_same, structure_from_counts
 
 Target = tuple[DistArray, DistArray]  # segments, and places in them
 
 
-def combine(array: NestedArray, target: object, monoid: object, counts: object) -> NestedArray:
+def combine(array: NestedArray, target: object, monoid: object, counts: object, stable: bool) -> NestedArray:
     """Return values brought to new places, those that meet combined by a monoid, as NestedArray.combine."""
     name = only_monoid(monoid, "combine")
     segments, places = _target(array, target, "combine")
     structure = _structure(segments, places, counts, "combine")
     labels = _labels(structure, segments, places, "combine")
-    values = scatter_reduce(array.values, labels, structure.num_values, name)
-    return placed(array, structure, values)
+    if not stable:
+        values = scatter_reduce(array.values, labels, structure.num_values, name)
+        return placed(array, structure, values)
+    if labels.expression.free:
+        raise LoopBodyError(
+            "combine: stable=True sorts values by where they go, and the target depends on the state of a "
+            "loop: combine before the loop, or without stable"
+        )
+    meeting = structure_from_counts(_number(labels, structure.num_values), "combine")
+    order: Any = np.argsort(labels, kind="stable")
+    return placed(array, structure, nested(array.values[order], meeting, "auto", "combine").reduce(name))
 
 
 def shuffle(array: NestedArray, target: object, counts: object) -> NestedArray:
@@ -158,6 +172,8 @@ def _not_one_to_one(structure: Structure, labels: DistArray) -> ShapeError:
 
 def transpose(array: NestedArray, num_segments: int | None) -> NestedArray:
     """Return a nested array in which places and segments have changed roles, as NestedArray.transpose."""
+    if num_segments is not None:
+        num_segments = _whole(num_segments)
     positions = array._positions
     count, length, num_values = array.num_segments, array.longest, array.num_values
     if positions is not None:
@@ -174,6 +190,13 @@ def transpose(array: NestedArray, num_segments: int | None) -> NestedArray:
         # Equal places stay in the order of segments.
         values = array.values[np.argsort(array.positions, kind="stable")]
     return placed(array, structure, values)
+
+
+def _whole(num_segments: int) -> int:
+    try:
+        return operator.index(num_segments)
+    except TypeError:
+        raise OptionError(f"transpose: num_segments={num_segments!r}: give an integer") from None
 
 
 def _num_longer(array: NestedArray, width: int) -> object:
@@ -225,26 +248,12 @@ def united(inputs: Sequence[object], what: str) -> list[Any]:
     """
     arrays = [one for one in inputs if isinstance(one, NestedArray)]
     first = arrays[0]
-    if all(_is_alike(first, one, what) for one in arrays[1:]):
+    if all(are_alike(first, one, what) for one in arrays[1:]):
         same = [first._like(one.values) for one in arrays]
     else:
         same = _at_all_positions(arrays, what)
     found = iter(same)
     return [next(found) if isinstance(one, NestedArray) else one for one in inputs]
-
-
-def _is_alike(one: NestedArray, other: NestedArray, what: str) -> bool:
-    if one.num_segments != other.num_segments:
-        check_same(one._structure, other._structure, what)
-    is_known = one.offsets.expression is other.offsets.expression
-    if is_known and one.positions.expression is other.positions.expression:
-        return True
-    if one.num_values != other.num_values or one.longest != other.longest:
-        return False
-    if not one.num_values:
-        return True
-    differs: Any = np.concatenate([one.offsets != other.offsets, one.positions != other.positions])
-    return not bool(asked(differs.any().expression, "whether positions are the same"))
 
 
 def _at_all_positions(arrays: Sequence[NestedArray], what: str) -> list[NestedArray]:

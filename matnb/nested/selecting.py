@@ -36,6 +36,8 @@ def unique(segments: NestedArray) -> NestedArray:
     ------
     DTypeError
         For complex values, and for what is no nested array of one level.
+    LoopBodyError
+        For values that depend on the state of a loop.
 
     Examples
     --------
@@ -50,6 +52,11 @@ def unique_counts(segments: NestedArray) -> UniqueSegments:
     """Return the distinct values of each segment and how often each is there.
 
     As ``np.unique_counts`` of each segment; NaN is one value, the last.
+
+    Raises
+    ------
+    DTypeError, LoopBodyError
+        As :func:`unique`.
 
     Examples
     --------
@@ -129,6 +136,8 @@ def topk(segments: NestedArray, k: int, largest: bool = True) -> TopSegments:
     ------
     ShapeError, DTypeError
         For ``k`` below 0 or no integer, for complex values, and for what is no nested array of one level.
+    LoopBodyError
+        For values that depend on the state of a loop, where a segment has more than ``k``.
 
     Examples
     --------

@@ -49,9 +49,9 @@ def strategy_lines(structure: Structure, strategy: str, measured: bool) -> list[
     for name, cost in (("segmented", facts.segmented), ("uniform", facts.uniform)):
         words = [f"  {name}: predicted {cost_text(cost)}"]
         words += [
-            f"measured {measured_text(told)}"
-            for told in (strategy_facts(one, measured) for one in items if one.choice.strategy == name)
-            if told.measured_seconds is not None
+            f"measured {measured_text(fact)}"
+            for fact in (strategy_facts(one, measured) for one in items if one.choice.strategy == name)
+            if fact.measured_seconds is not None
         ][:1]
         lines.append(", ".join(words))
     round_text = seconds_text(choice.uniform.round_seconds)

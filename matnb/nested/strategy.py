@@ -1,9 +1,10 @@
 """How a nested array is cut: between segments or into equal shares, by what a reduction would take.
 
-The model is that of the paper on nested data parallelism (section 3.1): C = c max s + (c - 1) t_b, of c
-rounds in which the busiest slot takes s seconds, with t_b between two of them. Whole segments need one round,
-which lasts as long as the longest of them at least; of equal shares the parts of a segment meet in another.
-What is counted is a reduction: running values take both strategies a multiple of it, sorts gather in either.
+The model is that of "Partition Balancing in Distributed Nested Data-Parallel Systems" (section 3.1):
+C = c max s + (c - 1) t_b, of c rounds in which the busiest slot takes s seconds, with t_b between two of
+them. Whole segments need one round, which lasts as long as the longest of them at least; of equal shares the
+parts of a segment meet in another. What is counted is a reduction: running values take both strategies a
+multiple of it, sorts gather in either.
 
 The choice follows from counts alone, so it is the same every time. Bits do not depend on it, but for scans of
 floats that are not asked to be stable.
@@ -23,7 +24,7 @@ from matnb.balance.situation import Strategy
 from matnb.balance.strategies import StrategyChoice, StrategyCost, busiest_seconds
 from matnb.blocks.grid import regular_cuts
 from matnb.blocks.layout import spread
-from matnb.ops.segments import Cuts, Knots
+from matnb.ops.segments import Cuts, Knots, Ranks
 from matnb.pictures.quantities import count_text
 
 _MOST_BLOCKS = 3  # a slot: the paper's oversubscription (section 3.2)
@@ -81,12 +82,12 @@ class Machine:
         return self.workers * self.threads
 
 
-def predicted(knots: Knots, cuts: Cuts, machine: Machine) -> StrategyCost:
+def predicted(knots: Knots, cuts: Cuts, machine: Machine, ranks: Ranks = ()) -> StrategyCost:
     """Return what reducing each segment takes where the values are cut so.
 
-    Blocks are dealt to workers in order, neighbors together, and a worker's threads take them one after the
-    other. A long segment that is cut is put together from shares of its parts, each made where the part is;
-    of shorter ones the block that has most is copied to be made whole.
+    Blocks are dealt to workers by ``ranks``, or in order, neighbors together; a worker's threads take them
+    one after the other. A long segment that is cut is put together from shares of its parts, each made where
+    the part is; of shorter ones the block that has most is copied to be made whole.
 
     Examples
     --------
@@ -97,7 +98,7 @@ def predicted(knots: Knots, cuts: Cuts, machine: Machine) -> StrategyCost:
     2
     """
     costs = machine.costs
-    owners = spread(len(cuts) - 1, range(machine.workers))
+    owners = ranks or spread(len(cuts) - 1, range(machine.workers))
     tasks: list[tuple[int, float]] = []
     num_rounds = 1
     for before, after in pairwise(knots.cuts_near(cuts)):
@@ -144,17 +145,32 @@ def chosen(knots: Knots, longest: int, given: Cuts, wanted: str, machine: Machin
     >>> chosen(knots, 9_000_000, (0, 5_000_000, 10_000_000), "auto", Machine(2, 1)).strategy
     'uniform'
     """
-    whole = _segmented(knots, given, machine)
+    whole, whole_ranks = _segmented(knots, given, machine)
     shares = _uniform(given)
-    one, other = predicted(knots, whole, machine), predicted(knots, shares, machine)
+    one, other = predicted(knots, whole, machine, whole_ranks), predicted(knots, shares, machine)
     takes_whole = wanted == "segmented" or (wanted == "auto" and one.seconds <= other.seconds)
-    cuts = whole if takes_whole else shares
-    reason = _reason(knots, longest, cuts, (one, other), machine)
+    cuts, ranks = (whole, whole_ranks) if takes_whole else (shares, ())
+    reason = _one_block(knots)
+    if len(cuts) > 2:
+        share = _busiest_share(knots, whole, machine, whole_ranks)
+        reason = _reason(knots, longest, share, is_whole=one.seconds <= other.seconds)
     if wanted != "auto" and len(given) > 2:
         reason = f'strategy="{wanted}" was asked for'
     strategy: Strategy = "segmented" if _is_whole(knots, cuts) else "uniform"
     return StrategyChoice(
-        knots.num_segments, knots.num_values, longest, strategy, cuts, one, other, reason
+        knots.num_segments, knots.num_values, longest, strategy, cuts, ranks, one, other, reason
+    )  # fmt: skip
+
+
+def as_given(knots: Knots, longest: int, cuts: Cuts, machine: Machine) -> StrategyChoice:
+    """Return the choice to leave values as they are cut, between segments, with what both should take."""
+    shares = regular_cuts(knots.num_values, len(cuts) - 1)
+    one, other = predicted(knots, cuts, machine), predicted(knots, shares, machine)
+    reason = "cut between rows as the matrix it is made from, whose blocks have nearly equal shares"
+    if len(cuts) == 2:
+        reason = _one_block(knots)
+    return StrategyChoice(
+        knots.num_segments, knots.num_values, longest, "segmented", cuts, (), one, other, reason
     )  # fmt: skip
 
 
@@ -168,11 +184,35 @@ def _uniform(given: Cuts) -> Cuts:
     return given if is_even else regular_cuts(total, count)
 
 
-def _segmented(knots: Knots, given: Cuts, machine: Machine) -> Cuts:
-    # The first that takes hardly longer than the best.
-    tried = [(predicted(knots, cuts, machine).seconds, cuts) for cuts in _whole_cuts(knots, given, machine)]
-    least = min(seconds for seconds, _ in tried)
-    return next(cuts for seconds, cuts in tried if seconds <= _NEARLY * least)
+def _segmented(knots: Knots, given: Cuts, machine: Machine) -> tuple[Cuts, Ranks]:
+    # The first that takes hardly longer than the best; neighbors lie together unless that evens blocks out.
+    wholes = list(_whole_cuts(knots, given, machine))
+    ways: list[tuple[Cuts, Ranks]] = [(cuts, ()) for cuts in wholes]
+    if machine.workers > 1:
+        is_usual = len(given) - 1 == machine.slots
+        ways += [_dealt(knots, cuts, machine, is_usual and machine.threads == 1) for cuts in wholes]
+    seconds = [predicted(knots, cuts, machine, ranks).seconds for cuts, ranks in ways]
+    least = min(seconds)
+    return next(way for way, one in zip(ways, seconds, strict=True) if one <= _NEARLY * least)
+
+
+def _dealt(knots: Knots, cuts: Cuts, machine: Machine, is_joined: bool) -> tuple[Cuts, Ranks]:
+    # The longest first, each to the worker that has least to do (Graham 1969); its neighbors may be joined.
+    costs = machine.costs
+    seconds = [costs.block + costs.value * (stop - start) for start, stop in pairwise(cuts)]
+    for block, (start, stop) in enumerate(pairwise(cuts)):
+        first, last = bisect_left(knots.values, start), bisect_left(knots.values, stop)
+        seconds[block] += costs.segment * (knots.segments[last] - knots.segments[first])
+    loads = [0.0] * machine.workers
+    ranks = [0] * len(seconds)
+    for block in sorted(range(len(seconds)), key=seconds.__getitem__, reverse=True):
+        ranks[block] = loads.index(min(loads))
+        loads[ranks[block]] += seconds[block]
+    begins = [
+        block for block, rank in enumerate(ranks)
+        if not is_joined or not block or rank != ranks[block - 1]
+    ]  # fmt: skip
+    return (*(cuts[block] for block in begins), cuts[-1]), tuple(ranks[block] for block in begins)
 
 
 def _whole_cuts(knots: Knots, given: Cuts, machine: Machine) -> Iterator[Cuts]:
@@ -195,15 +235,20 @@ def _whole_cuts(knots: Knots, given: Cuts, machine: Machine) -> Iterator[Cuts]:
         yield tuple(values[list(cuts)].tolist())
 
 
-def _reason(
-    knots: Knots, longest: int, cuts: Cuts, costs: tuple[StrategyCost, StrategyCost], machine: Machine
-) -> str:
-    if len(cuts) == 2:
-        return f"{count_text(knots.num_values)} values are one block"
-    whole, shares = costs
-    even = predicted(knots, (0, knots.num_values), Machine(1, 1, machine.costs)).work_seconds / machine.slots
-    share = f"whole segments give the busiest slot {whole.work_seconds / even:.2f} of an even share"
-    if whole.seconds <= shares.seconds:
+def _busiest_share(knots: Knots, cuts: Cuts, machine: Machine, ranks: Ranks) -> float:
+    # What the busiest slot has of an even share of the work; not of what each block costs.
+    slots = replace(machine, costs=replace(machine.costs, block=0.0))
+    alone = predicted(knots, (0, knots.num_values), replace(slots, workers=1, threads=1))
+    return slots.slots * predicted(knots, cuts, slots, ranks).work_seconds / alone.work_seconds
+
+
+def _one_block(knots: Knots) -> str:
+    return f"{count_text(knots.num_values)} values are one block"
+
+
+def _reason(knots: Knots, longest: int, busiest_share: float, is_whole: bool) -> str:
+    share = f"whole segments give the busiest slot {busiest_share:.2f} of an even share"
+    if is_whole:
         return f"{share}, and need no second round"
     of = f"the longest segment has {count_text(longest)} of {count_text(knots.num_values)} values"
     return f"{of}; {share}, which takes longer than equal shares of the values in two rounds"

@@ -14,7 +14,7 @@ from matnb.errors import DTypeError, LoopBodyError, ShapeError
 from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
-from matnb.ops.segments import Cuts, Knots, SegmentSpread
+from matnb.ops.segments import Cuts, Knots, Ranks, SegmentSpread
 
 _NUM_SHARES = 256  # of the values: where each begins, the segments there are known
 _BITS = 64
@@ -36,6 +36,8 @@ class Structure:
         How many segments have no value, 1, 2 to 3, 4 to 7, and so on.
     cuts
         Where the values are cut.
+    ranks
+        Which of the workers has each block of them, in order; without any it follows from the cuts.
     choice
         Why they are cut so; None of values that no strategy was chosen for.
     """
@@ -45,6 +47,7 @@ class Structure:
     longest: int
     histogram: tuple[int, ...]
     cuts: Cuts = ()
+    ranks: Ranks = ()
     choice: StrategyChoice | None = None
 
     @property
@@ -70,7 +73,9 @@ class Structure:
         values = tuple(self.num_values - one for one in reversed(knots.values))
         cuts = tuple(self.num_values - one for one in reversed(self.cuts))
         offsets: DistArray = self.num_values - np.flip(self.offsets)  # type: ignore[assignment]  # recorded
-        return replace(self, offsets=offsets, knots=Knots(segments, values), cuts=cuts)
+        return replace(
+            self, offsets=offsets, knots=Knots(segments, values), cuts=cuts, ranks=self.ranks[::-1]
+        )
 
 
 def structure_from_counts(counts: object, what: str) -> Structure:
@@ -121,7 +126,7 @@ def structure_from_offsets(offsets: object, what: str) -> Structure:
 def _here(values: object, what: str) -> Any:
     _check_flat(values, what)
     if isinstance(values, list | tuple | range):
-        return np.asarray(values) if values else np.empty(0, np.int64)
+        return _array_of(values, what) if values else np.empty(0, np.int64)
     if np.isscalar(values):
         return np.asarray(values)
     return to_numpy(block_from(values))
@@ -245,11 +250,19 @@ def _check_flat(values: object, what: str) -> None:
         raise ShapeError(f"{what}: a nested array where one level is wanted: N.flatten() leaves one out")
 
 
-def spread(structure: Structure, numbers: DistArray, cuts: Cuts) -> DistArray:
-    """Return a number of each segment for each of its values, cut at some places."""
+def _array_of(values: Sequence[Any], what: str) -> np.ndarray:
+    try:
+        return np.asarray(values)
+    except ValueError:  # lists of unequal lengths
+        raise ShapeError(f"{what}: lists in a list: give one axis, or mn.nested.from_lists(lists)") from None
+
+
+def spread(structure: Structure, numbers: DistArray, cuts: Cuts, ranks: Ranks = ()) -> DistArray:
+    """Return a number of each segment for each of its values, cut at some places, with ranks as of Regrid."""
     if not structure.num_values:
         return asarray(np.empty(0, numbers.dtype))
-    return wrap(SegmentSpread(numbers.expression, structure.offsets.expression, structure.knots, cuts))
+    offsets = structure.offsets.expression
+    return wrap(SegmentSpread(numbers.expression, offsets, structure.knots, cuts, ranks))
 
 
 def as_vector(values: object, what: str) -> DistArray:
@@ -261,11 +274,22 @@ def as_vector(values: object, what: str) -> DistArray:
         For other than one axis, and for what is no number of at most 64 bits, or complex of 128.
     """
     _check_flat(values, what)
-    found = handle_of(values) if not isinstance(values, list | tuple) else handle_of(np.asarray(values))
+    found = handle_of(_array_of(values, what) if isinstance(values, list | tuple) else values)
     if found.ndim != 1:
         raise ShapeError(f"{what} have shape {found.shape}: give one axis")
-    if found.dtype.kind not in "biufc" or found.dtype.itemsize > 8 * (1 + (found.dtype.kind == "c")):
-        raise DTypeError(f"{what} have dtype {found.dtype}: give numbers or booleans of at most 64 bits")
-    if found.dtype == np.float16:
-        raise DTypeError(f"{what} have dtype float16: convert them to float32 or float64")
+    check_dtype(found.dtype, what)
     return found
+
+
+def check_dtype(dtype: np.dtype, what: str) -> None:
+    """Refuse values of a dtype that segments do not have.
+
+    Raises
+    ------
+    DTypeError
+        For what is no number of at most 64 bits, or complex of 128; and for float16.
+    """
+    if dtype.kind not in "biufc" or dtype.itemsize > 8 * (1 + (dtype.kind == "c")):
+        raise DTypeError(f"{what} have dtype {dtype}: give numbers or booleans of at most 64 bits")
+    if dtype == np.float16:
+        raise DTypeError(f"{what} have dtype float16: convert values to float32 or float64 first")

@@ -27,10 +27,10 @@ def _(node: Regrid, operands: Sequence[Value]) -> Value:
 def _(node: Regrid, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that make an array in the cuts that were asked for.
 
-    The owners follow from the cuts alone, so that arrays cut alike lie alike, whatever they are made from.
+    Unless ranks were asked for the owners follow from the cuts alone, so that arrays cut alike lie alike,
+    whatever they are made from.
     """
-    grid = Grid(node.cuts)
-    layout = laid_out(grid, workers)
+    layout = laid_out(Grid(node.cuts), workers, node.ranks)
     cut_before = _cut_before(node, writer)
     if cut_before is not None:
         _put_together(node, cut_before, layout, writer)

@@ -18,8 +18,10 @@ import numpy as np
 
 from matnb.blocks.grid import Grid, all_of
 from matnb.blocks.kernels import segments as kernels
+from matnb.blocks.kernels.deviations import NODE, num_deviation_nodes
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.segment_folds import SegmentFold, folded, folded_share
+from matnb.blocks.kernels.segment_orders import TILE_BYTES
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import LAND, LOR, MAX, MIN, PLUS, TIMES
 from matnb.blocks.sums import num_nodes, sums_as_tree
@@ -35,6 +37,7 @@ from matnb.program.writer import PlanWriter, TaskWriter
 
 _MOST_MOVED = 8  # of a block's values one in so many may be read by another block's results
 Cuts = tuple[int, ...]
+Ranks = tuple[int, ...]
 OPERATIONS = {"sum": PLUS, "prod": TIMES, "min": MIN, "max": MAX, "any": LOR, "all": LAND}
 SCANS = {
     "add": PLUS,
@@ -113,8 +116,9 @@ class Knots:
 class SegmentReduce(Expr):
     """What an operation leaves of each segment's values; of an empty one the operation's identity.
 
-    ``operation`` is one of ``OPERATIONS``, or "argmin" or "argmax", which give places within the segment and
-    -1 for an empty one. With ``fold`` it reduces functions of values and of what ``inputs`` have for them.
+    ``operation`` is one of ``OPERATIONS``; or "argmin" or "argmax", which give places within the segment and
+    -1 for an empty one; or "deviation", the sum of squared distances from the segment's mean, of real values
+    to float64. With ``fold`` it reduces functions of values and of what ``inputs`` have for them.
     """
 
     plain: ClassVar[bool] = True
@@ -136,6 +140,8 @@ class SegmentReduce(Expr):
         """What is left of an empty segment."""
         if self.operation in kernels.EXTREMES:
             return np.int64(-1)
+        if self.operation == "deviation":
+            return np.float64(0)
         return OPERATIONS[self.operation].identity(self.element)
 
     @property
@@ -211,13 +217,14 @@ class SegmentOrder(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SegmentSpread(Expr):
-    """A number of each segment, given to each of its values; cut at ``cuts``."""
+    """A number of each segment, given to each of its values; cut at ``cuts``, with ``ranks`` as of Regrid."""
 
     plain: ClassVar[bool] = True
     numbers: Expr
     offsets: Expr
     knots: Knots
     cuts: Cuts
+    ranks: Ranks = ()
 
     def __post_init__(self) -> None:
         assert self.numbers.shape == (self.knots.num_segments,), "a number a segment"
@@ -229,12 +236,13 @@ class SegmentSpread(Expr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SegmentPlaces(Expr):
-    """Where within its segment each value is, from 0; cut at ``cuts``."""
+    """Where within its segment each value is, from 0; cut at ``cuts``, with ``ranks`` as of Regrid."""
 
     plain: ClassVar[bool] = True
     offsets: Expr
     knots: Knots
     cuts: Cuts
+    ranks: Ranks = ()
 
     def __post_init__(self) -> None:
         self._settle((self.knots.num_values,), _INT64, False, self.offsets)
@@ -263,6 +271,9 @@ def _(node: SegmentReduce, operands: Sequence[Value]) -> Value:
     for number, one in enumerate(segments_of(values, offsets)):
         if one.size and node.operation in ("sum", "prod"):
             found[number] = getattr(np, node.operation)(one, dtype=node.dtype)
+        elif one.size and node.operation == "deviation":
+            wide = one.astype(np.float64)
+            found[number] = np.square(wide - wide.mean()).sum()
         elif one.size:
             found[number] = getattr(np, node.operation)(one)
     return found
@@ -368,6 +379,8 @@ def _(node: SegmentReduce, writer: PlanWriter, workers: Workers) -> None:
         read = _read_values(node, (start, stop), (first, last), block, block.owner, writer)
         offsets = writer.read(block, node.offsets, ((first, last + 1),), block.owner)
         block.take(2 * _HOLDING_BYTES * (last - first))
+        if node.operation == "deviation" and values.dtype.name not in ("float64", "float32"):
+            block.take(2 * _HOLDING_BYTES * (last - first) + _HOLDING_BYTES * (stop - start))
         run = Run(kernels.reduced, (*options, start, stop))
         if node.fold is not None:
             run = Run(folded, (node.fold, *options, start, stop))
@@ -409,7 +422,9 @@ def _parts(node: Expr, start: int, stop: int, writer: PlanWriter) -> list[tuple[
 
 def _write_shares(node: SegmentReduce, start: int, stop: int, writer: PlanWriter) -> list[Slot]:
     # The shares of the parts of one segment; of extremes those, then their places.
-    wide = accumulator_dtype("sum", node.dtype) if node.operation == "sum" else node.reduced_dtype
+    wide = node.reduced_dtype
+    if node.operation not in kernels.EXTREMES:
+        wide = accumulator_dtype(node.operation, node.dtype)
     segment = node.knots.segments[bisect_right(node.knots.values, start) - 1]
     in_order = node.operation == "prod" and node.dtype.kind in "fc"
     shares: list[Slot] = []
@@ -424,8 +439,11 @@ def _write_shares(node: SegmentReduce, start: int, stop: int, writer: PlanWriter
             run = Run(folded_share, (node.fold, *options, high - low))
             task.take(_TILE_BYTES)
         task.do(run, *read, *before)
-        is_tree = sums_as_tree(node.operation, node.dtype)
-        count = num_nodes(low - start, high - start) if is_tree else 1
+        count = 1
+        if sums_as_tree(node.operation, node.dtype):
+            count = num_nodes(low - start, high - start)
+        elif node.operation == "deviation":
+            count = NODE * num_deviation_nodes(low - start, high - start)
         shares.append(writer.add(task, owner, "segments", count * wide.itemsize, node))
         if node.operation in kernels.EXTREMES:
             task = TaskWriter()
@@ -503,14 +521,16 @@ def _(node: SegmentOrder, writer: PlanWriter, workers: Workers) -> None:
         first, last = knots.around(start, stop)
         value = writer.read(block, values, ((start, stop),), block.owner, alone=True)
         offsets = writer.read(block, node.offsets, ((first, last + 1),), block.owner)
-        block.take(3 * _HOLDING_BYTES * (stop - start))
+        # The longest segment once more, of places also keys; and where pieces begin.
+        each = 1 + (values.dtype.itemsize if node.wanted == "values" else 2 * _HOLDING_BYTES)
+        block.take(each * (stop - start) + 3 * _HOLDING_BYTES * (last - first) + TILE_BYTES)
         block.do(Run(kernels.ordered, (node.wanted, start, stop)), value, offsets)
 
 
 @lowers(SegmentSpread)
 def _(node: SegmentSpread, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that give each value its segment's number."""
-    for block in writer.each_block(node, laid_out(Grid((node.cuts,)), workers), "spread"):
+    for block in writer.each_block(node, laid_out(Grid((node.cuts,)), workers, node.ranks), "spread"):
         start, stop = block.region[0]
         first, last = node.knots.around(start, stop)
         numbers = writer.read(block, node.numbers, ((first, last),), block.owner)
@@ -521,7 +541,8 @@ def _(node: SegmentSpread, writer: PlanWriter, workers: Workers) -> None:
 @lowers(SegmentPlaces)
 def _(node: SegmentPlaces, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that give each value its place in its segment."""
-    for block in writer.each_block(node, laid_out(Grid((node.cuts,)), workers), "spread", "places"):
+    layout = laid_out(Grid((node.cuts,)), workers, node.ranks)
+    for block in writer.each_block(node, layout, "spread", "places"):
         start, stop = block.region[0]
         first, last = node.knots.around(start, stop)
         offsets = writer.read(block, node.offsets, ((first, last + 1),), block.owner)

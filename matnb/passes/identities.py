@@ -59,8 +59,8 @@ def identity(node: Expr) -> Expr | None:
         ):
             return operand
         # regrid(regrid(x, inner cuts), cuts) = regrid(x, cuts)
-        case Regrid(Regrid(inner), cuts):
-            return Regrid(inner, cuts)
+        case Regrid(Regrid(inner), cuts, ranks):
+            return Regrid(inner, cuts, ranks)
     return None
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.segment_folds import SegmentFold
-from matnb.blocks.kernels.segments import EXTREMES
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite
 from matnb.ops.indexing import Pick
-from matnb.ops.segments import SegmentPlaces, SegmentReduce, SegmentSpread
+from matnb.ops.segments import OPERATIONS, SegmentPlaces, SegmentReduce, SegmentSpread
 from matnb.passes.row_chains import chain_of, made_for
 
 _MOST_BYTES = 64 * 2**20  # of a vector that each worker is given whole
@@ -30,7 +29,7 @@ class _Folder:
     def folded(self, node: Expr) -> Expr | None:
         # the sum in each segment of f(v, x[i]) = the sum of tiles of f(v, x[i])
         match node:
-            case SegmentReduce(head, _, _, operation, element, fold=None) if operation not in EXTREMES:
+            case SegmentReduce(head, _, _, operation, element, fold=None) if operation in OPERATIONS:
                 pass
             case _:
                 return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -17,12 +17,12 @@ from matnb.pictures.svg_style import color_of
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 _LONGEST_EXPRESSION = 200  # characters
-CELL_STYLE = "text-align:left;padding:1px 12px 1px 0;border:none;background:transparent;vertical-align:top"
-VALUE_STYLE = (
+_CELL_STYLE = "text-align:left;padding:1px 12px 1px 0;border:none;background:transparent;vertical-align:top"
+_VALUE_STYLE = (
     "margin:0 0 8px;padding:0;border:none;background:transparent;overflow-x:auto;font-family:monospace;"
     "line-height:1.35"
 )
-NAME_STYLE = f"{CELL_STYLE};opacity:.7;font-weight:normal;white-space:nowrap"
+_NAME_STYLE = f"{_CELL_STYLE};opacity:.7;font-weight:normal;white-space:nowrap"
 
 
 def array_text(facts: ArrayFacts) -> str:
@@ -67,24 +67,33 @@ def _way(facts: ArrayFacts) -> str:
 
 def array_html(facts: ArrayFacts) -> str:
     """Return what is known as HTML of at most 20 kB: few values above, a block map beside a table."""
+    size = "13px" if facts.shape else "22px"  # a scalar's value is all there is to see
+    return shown_html(facts.value, size, block_map(facts), _table(facts))
+
+
+def shown_html(value: str, size: str, drawing: str, table: Sequence[tuple[str, str]]) -> str:
+    """Return what is known of an array as HTML: its values above, if any, and a drawing beside a table.
+
+    Parameters
+    ----------
+    value, size
+        Text, which is escaped here, and the size of its letters.
+    drawing, table
+        HTML, and rows of names and HTML.
+    """
     rows = "".join(
-        f'<tr style="background:transparent"><th style="{NAME_STYLE}">{name}</th>'
-        f'<td style="{CELL_STYLE}">{value}</td></tr>'
-        for name, value in _table(facts)
+        f'<tr style="background:transparent"><th style="{_NAME_STYLE}">{name}</th>'
+        f'<td style="{_CELL_STYLE}">{shown}</td></tr>'
+        for name, shown in table
     )
-    # The width keeps a table with a long line beside the map, instead of below it.
-    table = (
-        '<div style="flex:1 1 260px;min-width:0">'
-        f'<table style="border-collapse:collapse;border:none;margin:0;font-size:13px">{rows}</table></div>'
-    )
-    value = ""
-    if facts.value:
-        size = "13px" if facts.shape else "22px"  # a scalar's value is all there is to see
-        value = f'<pre style="{VALUE_STYLE};font-size:{size}">{escaped(facts.value)}</pre>'
+    above = f'<pre style="{_VALUE_STYLE};font-size:{size}">{escaped(value)}</pre>' if value else ""
+    # The width keeps a table with a long line beside the drawing, instead of below it.
     return (
-        f"<div>{value}"
+        f"<div>{above}"
         '<div style="display:flex;flex-wrap:wrap;gap:12px 24px;align-items:center;margin:6px 0">'
-        f"{block_map(facts)}{table}</div></div>"
+        f'{drawing}<div style="flex:1 1 260px;min-width:0">'
+        f'<table style="border-collapse:collapse;border:none;margin:0;font-size:13px">{rows}</table></div>'
+        "</div></div>"
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from math import log, log1p
 
-from matnb.pictures.arrays import CELL_STYLE, NAME_STYLE, VALUE_STYLE, owner_legend, swatch
+from matnb.pictures.arrays import owner_legend, shown_html, swatch
 from matnb.pictures.escaping import escaped
 from matnb.pictures.facts import NestedFacts
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, share_text
@@ -55,23 +55,8 @@ def _values(facts: NestedFacts) -> list[str]:
 
 def nested_html(facts: NestedFacts) -> str:
     """Return what is known as HTML of at most 20 kB: few values, the map, and the bars beside a table."""
-    rows = "".join(
-        f'<tr style="background:transparent"><th style="{NAME_STYLE}">{name}</th>'
-        f'<td style="{CELL_STYLE}">{value}</td></tr>'
-        for name, value in _table(facts)
-    )
-    table = (
-        '<div style="flex:1 1 260px;min-width:0">'
-        f'<table style="border-collapse:collapse;border:none;margin:0;font-size:13px">{rows}</table></div>'
-    )
-    lines = "\n".join(_values(facts))
-    value = f'<pre style="{VALUE_STYLE};font-size:13px">{escaped(lines)}</pre>' if lines else ""
     drawings = f'<div style="flex:none;max-width:100%">{segment_map(facts)}{length_bars(facts)}</div>'
-    return (
-        f"<div>{value}"
-        '<div style="display:flex;flex-wrap:wrap;gap:12px 24px;align-items:center;margin:6px 0">'
-        f"{drawings}{table}</div></div>"
-    )
+    return shown_html("\n".join(_values(facts)), "13px", drawings, _table(facts))
 
 
 def _table(facts: NestedFacts) -> list[tuple[str, str]]:

@@ -138,13 +138,17 @@ def _products(count: int, lengths: tuple[int, ...]) -> Iterator[tuple[int, ...]]
             yield from ((first, *rest) for rest in _products(count // first, lengths[1:]))
 
 
-def laid_out(grid: Grid, workers: Workers) -> Layout:
+def laid_out(grid: Grid, workers: Workers, ranks: tuple[int, ...] = ()) -> Layout:
     """Return blocks with their owners: machines share the axes as a grid, a machine's workers its blocks.
 
     On one machine its workers share the axes, where there are many. Arrays that are cut alike lie alike (see
     NumS, section 4). Neighbors lie together, where NumS deals blocks out in turn: so partial sums of
     neighbors are added on one machine, and other cuts of the same axis lie nearly alike.
+
+    With ``ranks`` block k goes to worker number ``ranks[k]`` of all, in order, while there are so many.
     """
+    if ranks and max(ranks) < len(workers.numbers):
+        return Layout(grid, tuple(workers.numbers[rank] for rank in ranks))
     there = workers.nodes
     if len(there) < 2 or sum(count > 1 for count in grid.counts) < 2:
         return Layout(grid, spread(grid.num_blocks, workers.numbers))

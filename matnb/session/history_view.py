@@ -131,7 +131,7 @@ def history() -> HistoryView:
     session = active_session()
     if session is None:
         return HistoryView()
-    return HistoryView(session.history, session.rebalance, session.strategies.passed())
+    return HistoryView(session.history, session.rebalance, session.strategies.choices())
 
 
 def decision_facts(one: HistoryItem) -> DecisionFacts:

@@ -77,7 +77,7 @@ class NestedStrategies:
         paces = sorted(self._paces)
         return paces[len(paces) // 4] if len(paces) >= _LEAST_PACES else 1.0
 
-    def passed(self) -> tuple[StrategyItem, ...]:
+    def choices(self) -> tuple[StrategyItem, ...]:
         """Return the choices, the oldest first."""
         with self._lock:
             return tuple(self._items.values())

@@ -66,7 +66,7 @@ def memory_of_growing(grown: Any, threads: int) -> int:
         return peak() - before
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.slow), 2])
 @pytest.mark.parametrize("grown", [squared, summed])
 def test_a_state_that_grows_stops_before_memory_is_gone(grown: Any, threads: int):
     # In a process of its own: in this one memory of other tests may have been taken, and be free.

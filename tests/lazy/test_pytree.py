@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matnb.errors import DTypeError
-from matnb.lazy.loop import put_together, taken_apart
+from matnb.lazy.nesting import put_together, taken_apart
 
 
 class Point(NamedTuple):

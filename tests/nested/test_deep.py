@@ -156,3 +156,10 @@ def test_a_deeper_array_takes_one_of_fewer_levels_with_it_on_either_side() -> No
     assert (three.sum() + three).tolist() == (three + three.sum()).tolist()
     assert (two.sum() - two).tolist() == [[[2.0, 4.0, 4.0], []], [[0.0]]]
     np.testing.assert_array_equal((inner.sum() + inner).values.compute(), [8.0, 6.0, 6.0, 10.0])
+
+
+def test_one_segment_is_one() -> None:
+    inner = mn.nested.from_lists([[1], [2, 3]])
+    assert repr(mn.nested.unflatten(inner, [2])).startswith("DeepNestedArray: 1 segment of ")
+    with pytest.raises(ShapeError, match="counts are for 1 segment, but there are 2"):
+        mn.nested.unflatten(inner, [1])

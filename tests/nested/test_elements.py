@@ -43,7 +43,7 @@ def session(request: pytest.FixtureRequest) -> Iterator[None]:
     mn.stop()
 
 
-@given(drawn_segments(("float64", "int64", "int8")))
+@given(drawn_segments(("float64", "int64", "int32")))
 @settings(max_examples=8)
 def test_they_are_numpys_on_the_values(drawn: Segments) -> None:
     nested = drawn.nested()

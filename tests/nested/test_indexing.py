@@ -25,7 +25,7 @@ def session(request: pytest.FixtureRequest) -> Iterator[None]:
     mn.stop()
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(lists=segments().filter(len), blocks=BLOCKS, data=st.data())
 def test_a_segment(lists: Lists, blocks: int, data: st.DataObject) -> None:
     number = data.draw(st.integers(-len(lists), len(lists) - 1))
@@ -33,7 +33,7 @@ def test_a_segment(lists: Lists, blocks: int, data: st.DataObject) -> None:
     np.testing.assert_array_equal(found.compute(), lists[number])
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(lists=segments().filter(lambda lists: any(map(len, lists))), blocks=BLOCKS, data=st.data())
 def test_an_element(lists: Lists, blocks: int, data: st.DataObject) -> None:
     number = data.draw(st.sampled_from([place for place, one in enumerate(lists) if one.size]))
@@ -51,7 +51,7 @@ SLICES = st.builds(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(lists=segments(), part=SLICES, blocks=BLOCKS, strategy=st.sampled_from(["segmented", "uniform"]))
 def test_slices_of_segments(lists: Lists, part: slice, blocks: int, strategy: str) -> None:
     found = nested_of(lists, blocks, strategy)[part]
@@ -62,7 +62,7 @@ def test_slices_of_segments(lists: Lists, part: slice, blocks: int, strategy: st
     assert found.longest == max((one.size for one in lists[part]), default=0)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(lists=segments(), blocks=BLOCKS, is_handle=st.booleans(), data=st.data())
 def test_booleans_pick_segments(lists: Lists, blocks: int, is_handle: bool, data: st.DataObject) -> None:
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(lists), max_size=len(lists))), bool)
@@ -70,7 +70,7 @@ def test_booleans_pick_segments(lists: Lists, blocks: int, is_handle: bool, data
     assert found.tolist() == awkward_of(lists)[mask].tolist()
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(lists=segments().filter(len), blocks=BLOCKS, is_handle=st.booleans(), data=st.data())
 def test_integers_pick_segments(lists: Lists, blocks: int, is_handle: bool, data: st.DataObject) -> None:
     order = data.draw(st.lists(st.integers(-len(lists), len(lists) - 1), max_size=20))
@@ -156,7 +156,8 @@ FIVE = [np.arange(3.0), np.empty(0), np.arange(2.0), np.arange(7.0), np.empty(0)
         (True, r"dtype bool"),
         (None, r"is None"),
         (..., r"Ellipsis"),
-        (slice(0.5, None), r"give integers"),
+        (slice(0.5, None), r"slice indices must be integers"),
+        (slice(None, None, 0), r"slice step cannot be zero"),
         ("3", r"'3'"),
         ([[1, 2]], r"shape \(1, 2\)"),
         ((1, 2, 3), r"3 indices of a nested array, which has two"),
@@ -168,6 +169,15 @@ FIVE = [np.arange(3.0), np.empty(0), np.arange(2.0), np.arange(7.0), np.empty(0)
 def test_refused(key: Any, words: str) -> None:
     with pytest.raises(IndexingError, match=words):
         nested_of(FIVE)[key]
+
+
+def test_booleans_at_other_positions_are_refused() -> None:
+    N = with_positions()
+    elsewhere = mn.nested.NestedArray(N.values, N._structure, positions=N.positions + 1)
+    again = mn.nested.NestedArray(N.values, N._structure, positions=N.positions + 0)
+    with pytest.raises(IndexingError, match="the booleans are at other positions"):
+        N[elsewhere > 0]
+    assert N[again > -1].tolist() == N.tolist()
 
 
 def test_handles_are_refused_alike() -> None:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from matnb.blocks.formats import Dense, to_numpy
+from matnb.blocks.kernels import segment_orders
 from matnb.blocks.kernels import segments as kernels
+from matnb.blocks.kernels.deviations import deviation_share, num_deviation_nodes
 from matnb.blocks.kernels.labels import reduced_dtype
 from matnb.blocks.sums import num_nodes
-from matnb.ops.segments import OPERATIONS, SCANS
+from matnb.lazy.ufuncs import literal
+from matnb.ops.segments import OPERATIONS, SCANS, Knots, SegmentOrder
+from matnb.plan.lower import lower
+from matnb.program.plan import Workers
 
 FLOATS, WHOLE = ("float64", "float32"), ("int64", "int8", "uint8", "bool")
 ODD = (0.0, -0.0, np.nan, np.inf, -np.inf, 1e300, -1e-300, 1.0, 0.1)
@@ -188,6 +194,60 @@ def test_a_segment_in_several_blocks(operation: str, parts: Segments, places: li
     assert_same(to_numpy(whole), expected_of([one], operation, dtype), is_tree)
 
 
+# Deviations: in one pass, as exact as two, with the bits of one tree for any cuts.
+
+
+def deviations_of(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    stop = int(offsets[-1])
+    block = [Dense(values), Dense(offsets)]
+    return to_numpy(kernels.reduced(block, "deviation", np.dtype(float), np.float64(0), 0, stop))
+
+
+@some
+@given(parts=segments(), places=st.lists(st.floats(0, 1), max_size=5))
+def test_deviations_have_the_bits_of_the_same_values_as_a_flat_array(parts: Segments, places: list[float]):
+    found = deviations_of(*flat(parts))
+    for one, number in zip(parts, found, strict=True):
+        with np.errstate(all="ignore"):
+            alone = deviation_share(one, (0,))[0, -1] if one.size else np.float64(0)
+            ranges = tuple(pairwise(cuts_of(one.size, places)))
+            shares = [kernels.share([Dense(one[a:b])], "deviation", np.dtype(float), a) for a, b in ranges]
+        np.testing.assert_array_equal(number, alone)
+        if ranges:
+            assert [len(to_numpy(share)) for share in shares] == [
+                num_deviation_nodes(*each) for each in ranges
+            ]
+            whole = kernels.of_shares(shares, "deviation", np.dtype(float), np.float64(0), ranges)
+            np.testing.assert_array_equal(to_numpy(whole), [number])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int16", "uint8"])
+@pytest.mark.parametrize("offset", [0, 100, 10**8])
+def test_deviations_are_exact_where_the_mean_is_large(dtype: str, offset: int):
+    if np.dtype(dtype).kind in "iu":
+        offset = min(offset, np.iinfo(dtype).max - 100)
+    rng = np.random.default_rng(offset)
+    lengths = [0, 1, 2, 0, 3, 8, 9, 63, 64, 65, 100, 127, 128, 129, 200, 4095, 4096, 4097, 10_000, 1]
+    values = (rng.integers(0, 100, sum(lengths)) + offset).astype(dtype)
+    if dtype == "float64":
+        values += rng.random(values.size)
+    offsets = np.cumsum([0, *lengths])
+    found = deviations_of(values, offsets)
+    for one, number in zip(np.split(values, offsets[1:-1]), found, strict=True):
+        away = one.astype(np.longdouble)
+        away -= away.mean() if one.size else 0
+        np.testing.assert_allclose(number, float((away * away).sum()), rtol=1e-13, atol=1e-18)
+
+
+@pytest.mark.parametrize("length", [1, 2, 70, 4100])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_deviations_of_what_is_not_finite_are_nan_in_its_segment_alone(value: float, length: int):
+    values = np.ones(3 * length)
+    values[length] = value
+    found = deviations_of(values, np.arange(4) * length)
+    np.testing.assert_array_equal(found, [0.0, np.nan, 0.0])
+
+
 # Running values.
 
 
@@ -221,6 +281,8 @@ def test_running_values_of_blocks_with_what_is_carried_into_them(
 ):
     values, offsets = flat(parts)
     dtype = scan_dtype(ufunc, values.dtype)
+    # Products of floats are made in the order of values: a block's own may overflow where the whole does not.
+    assume(ufunc != "multiply" or dtype.kind != "f")
     identity = SCANS[ufunc].identity(dtype)
     found, before = [np.empty(0, dtype)], None
     for start, stop in blocks_of(parts, places):
@@ -231,7 +293,7 @@ def test_running_values_of_blocks_with_what_is_carried_into_them(
         total = kernels.total_of(block, ufunc, dtype, start, stop)
         before = kernels.carried([before, total], ufunc) if before is not None else total
     made, expected = np.concatenate(found), running(parts, ufunc, dtype, is_exclusive)
-    if dtype.kind == "f" and ufunc in ("add", "multiply"):
+    if dtype.kind == "f" and ufunc == "add":
         assert made.dtype == dtype
         is_small = np.isfinite(expected) & (np.abs(expected) < np.finfo(dtype).max / 1e6)
         magnitude = running([np.abs(one) for one in parts], ufunc, dtype, is_exclusive)
@@ -315,8 +377,22 @@ def test_orders_of_segments(wanted: str, parts: Segments, ends: tuple[float, flo
     assert_same(found, np.concatenate([np.empty(0, dtype), *expected]).astype(dtype))
 
 
+def check_ordered(parts: Segments, wanted: str) -> None:
+    values, offsets = flat(parts)
+    before = values.copy()
+    values.flags.writeable = False
+    found = to_numpy(kernels.ordered([Dense(values), Dense(offsets)], wanted, 0, values.size))
+    np.testing.assert_array_equal(values, before)
+    places = [np.argsort(one, kind="stable") for one in parts]
+    if wanted == "values":
+        expected = [one[order] for one, order in zip(parts, places, strict=True)]
+    else:
+        expected = places if wanted == "places" else [np.argsort(one) for one in places]
+    assert_same(found, np.concatenate(expected))
+
+
 @pytest.mark.parametrize("wanted", ["values", "places", "ranks"])
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint64", "uint8", "bool"])
 @pytest.mark.parametrize("num_distinct", [1, 3, 1000, 10**9])
 def test_orders_of_long_segments_with_equal_values(wanted: str, dtype: str, num_distinct: int):
     rng = np.random.default_rng(num_distinct)
@@ -324,11 +400,76 @@ def test_orders_of_long_segments_with_equal_values(wanted: str, dtype: str, num_
     for one in parts[:2]:
         if dtype.startswith("float"):
             one[::7], one[::11] = np.nan, -0.0
-    values, offsets = flat(parts)
-    found = to_numpy(kernels.ordered([Dense(values), Dense(offsets)], wanted, 0, values.size))
-    places = [np.argsort(one, kind="stable") for one in parts]
-    if wanted == "values":
-        np.testing.assert_array_equal(found, np.concatenate([np.sort(one) for one in parts]))
-    else:
-        expected = places if wanted == "places" else [np.argsort(one) for one in places]
-        np.testing.assert_array_equal(found, np.concatenate(expected))
+    check_ordered(parts, wanted)
+
+
+@pytest.mark.parametrize("wanted", ["values", "places", "ranks"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "uint8"])
+def test_orders_of_segments_of_each_length_that_is_sorted_in_another_way(wanted: str, dtype: str):
+    rng = np.random.default_rng(7)
+    lengths = [0, 1, 2, 7, 8, 9, 10, 255, 256, 257, 263, 264, 265, 511, 512, 513, 520, 521, 767, 769, 1024,
+               1025, 2048, 3000, 20_000]  # fmt: skip
+    apart = rng.permutation(np.repeat(lengths, 2))
+    together = np.repeat([9, 100, 300, 513], 40)
+    parts = [rng.integers(0, 10**6, one).astype(dtype) for one in (*apart, *together)]
+    if dtype.startswith("float"):
+        for one in parts:
+            one[rng.random(one.size) < 0.01] = np.nan
+        parts += [np.full(1000, np.nan, dtype), np.array([*[np.nan] * 600, 1, -np.inf, np.inf], dtype)]
+    check_ordered(parts, wanted)
+
+
+@pytest.mark.parametrize("wanted", ["places", "ranks"])
+def test_orders_of_values_that_differ_in_their_last_bits(wanted: str):
+    # What is left of a key beside a place is the same for many, and for some neighbors only.
+    rng = np.random.default_rng(3)
+    for many in (3, 40, 5000):
+        near = 1 + rng.integers(0, 50, many) * np.spacing(1.0)
+        wide = np.array([-1e300, 1e300, 0.0, -0.0, 1e-300, np.nan, -np.inf])
+        parts = [rng.permutation(np.concatenate([near, -near, wide])) for _ in range(3)]
+        check_ordered([*parts, rng.random(500)], wanted)
+        ends = np.iinfo(np.int64)
+        close = ends.min + rng.integers(0, 9, many)
+        check_ordered([rng.permutation(np.concatenate([close, -close - 1, [ends.max, ends.min]]))], wanted)
+
+
+def test_segments_that_are_sorted_together_are_few_calls(monkeypatch: pytest.MonkeyPatch):
+    # As many matrices as there are lengths, and as tiles: not one of each segment.
+    rng = np.random.default_rng(2)
+    lengths = rng.integers(100, 2000, 2000)
+    values, offsets = rng.random(lengths.sum()), np.concatenate([[0], np.cumsum(lengths)])
+    matrices, tiles = [], segment_orders._tiles
+
+    def counted(starts: np.ndarray, length: int) -> list[np.ndarray]:
+        found = list(tiles(starts, length))
+        matrices.extend(found)
+        return found
+
+    monkeypatch.setattr(segment_orders, "_tiles", counted)
+    found = to_numpy(kernels.ordered([Dense(values), Dense(offsets)], "values", 0, values.size))
+    assert 0 < len(matrices) <= 256 + values.size // 2**14
+    expected = np.concatenate([np.sort(one) for one in np.split(values, offsets[1:-1])])
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("wanted", ["values", "places", "ranks"])
+@pytest.mark.parametrize("dtype", ["float64", "uint8"])
+def test_orders_take_no_more_memory_than_a_plan_says(wanted: str, dtype: str):
+    rng = np.random.default_rng(4)
+    knots = {"long": (1, 300_000), "short": (60_000, 300_000), "empty": (200_000, 60_000)}
+    for name, (num_segments, num_values) in knots.items():
+        values = rng.integers(0, 100, num_values).astype(dtype)
+        cuts = [0, num_values] if name == "long" else np.arange(num_segments + 1) * 5
+        offsets = np.minimum(np.asarray(cuts), num_values)
+        block = [Dense(values), Dense(offsets)]
+        kernels.ordered(block, wanted, 0, num_values)  # makes its machine code first
+        node = SegmentOrder(
+            literal(values), literal(offsets), Knots((0, num_segments), (0, num_values)), wanted
+        )
+        plan = lower([node], [], {}, Workers((0,), 1, 0, (0,)))
+        said = max(task.working_bytes for task in plan.tasks if task.kind == "sort")
+        tracemalloc.start()
+        found = to_numpy(kernels.ordered(block, wanted, 0, num_values))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak <= said + found.nbytes

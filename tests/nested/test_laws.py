@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from plan_runner import run_by_hand, whole
 
 import matnb as mn
+from matnb.blocks.formats import to_numpy
 from matnb.blocks.semiring import MONOIDS
 from matnb.events import WorkersLost
+from matnb.expr.traverse import topological
 from matnb.plan.lower import lower
 from matnb.program.plan import Workers
 
@@ -243,7 +245,7 @@ def check_equal(found: Any, expected: np.ndarray, what: str) -> None:
     np.testing.assert_array_equal(np.asarray(found), expected, err_msg=what)
 
 
-@settings(max_examples=40, suppress_health_check=SHARED)
+@settings(max_examples=30, suppress_health_check=SHARED)
 @given(
     program=programs(),
     way=st.sampled_from(WAYS),
@@ -278,6 +280,13 @@ def test_programs_mean_what_a_list_of_arrays_means(
                 np.testing.assert_array_equal(one, expected, err_msg=f"{name}, {what}")
 
 
+def test_reduce_takes_the_names_of_monoids(engine: str) -> None:
+    values, counts = drawn_values("float64", 9, 1), [2, 0, 7]
+    N = mn.nested.unflatten(values, counts)
+    for name, (_, monoid) in LEFT.items():
+        check_equal(N.reduce(monoid).compute(), reduced(naive_of(values, counts), name), monoid)
+
+
 # Floats that round: bits are the same for all cuts where that is promised, near the right ones elsewhere.
 
 COUNTS = [0, 0, 1, 1, 0, 1, 7, 3000, 40, 0, 1200, 2, 5, 0]
@@ -296,7 +305,7 @@ ROUNDED = {
     "after": lambda N: (N.cumsum(stable=True) / (N.rank() + 1)).sum(),
     "sorted": lambda N: N.sort().cumsum(stable=True).sum(),
 }
-SHORT = ("sum", "mean", "stable", "fused")
+SHORT = ("sum", "mean", "var", "stable", "fused")
 
 
 def rounded_values(dtype: str = "float64") -> np.ndarray:
@@ -316,10 +325,17 @@ def of_names(dtype: str) -> Sequence[str]:
     )
 
 
-def bits_by_cuts(dtype: str) -> dict[str, set[bytes]]:
+UNEVEN = [[0, 3, 4, 2000, 2001, 3013, sum(COUNTS)]]
+
+
+def bits_by_cuts(
+    dtype: str,
+    cuts: Sequence[Any] = (1, 2, 5, 13, MOST_BLOCKS, UNEVEN),
+    strategies: Sequence[str] = STRATEGIES,
+) -> dict[str, set[bytes]]:
     found: dict[str, set[bytes]] = {}
-    for blocks in (1, 2, 5, 13, MOST_BLOCKS, [[0, 3, 4, 2000, 2001, 3013, sum(COUNTS)]]):
-        for strategy in STRATEGIES:
+    for blocks in cuts:
+        for strategy in strategies:
             given_values = mn.asarray(rounded_values(dtype), blocks=blocks)
             N = mn.nested.unflatten(given_values, COUNTS, strategy=strategy)
             names = of_names(dtype)
@@ -345,7 +361,7 @@ def test_promised_bits_follow_no_cuts(bits_alone: dict[str, dict[str, set[bytes]
 def test_promised_bits_follow_no_engine(bits_alone: dict[str, dict[str, set[bytes]]], kind: str) -> None:
     with mn.start(**ENGINES[kind]):
         for dtype, found in bits_alone.items():
-            assert bits_by_cuts(dtype) == found, dtype
+            assert bits_by_cuts(dtype, (13, UNEVEN), ("segmented", "uniform")) == found, dtype
     mn.stop()
 
 
@@ -370,6 +386,36 @@ def test_bits_follow_no_machines(two_threads: None, strategy: str, blocks: int) 
             plan = lower([node], [], {}, workers)
             found.setdefault(name, set()).add(whole(node, plan.outputs[node], run_by_hand(plan)).tobytes())
     assert {name: len(bits) for name, bits in found.items()} == dict.fromkeys(found, 1)
+
+
+@pytest.mark.parametrize("strategy", ["segmented", "uniform"])
+def test_variances_are_as_exact_as_numpys_where_the_mean_is_large(engine: str, strategy: str) -> None:
+    values = np.random.default_rng(2).standard_normal(sum(COUNTS)) + 1e8
+    naive = naive_of(values, COUNTS)
+    N = mn.nested.unflatten(mn.asarray(values, blocks=9), COUNTS, strategy=strategy)
+    found, doubled = mn.compute(N.var(), (2 * N).std())
+    np.testing.assert_allclose(found, naive.left(np.var, float, np.nan), rtol=1e-13, atol=1e-13)
+    expected = naive.left(lambda one: (2 * one).std(), float, np.nan)
+    np.testing.assert_allclose(doubled, expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "argmax", "any", "var"])
+def test_a_plan_says_how_large_shares_of_a_long_segment_are(two_threads: None, name: str) -> None:
+    N = mn.nested.unflatten(mn.asarray(rounded_values(), blocks=13), COUNTS, strategy="uniform")
+    plan = lower([getattr(N, name)().expression], [], {}, Workers((0, 1, 2), 1, 0))
+    values = run_by_hand(plan)
+    shares = [task.key for task in plan.tasks if task.kind == "segments"]
+    assert len(shares) > 13
+    assert {key: to_numpy(values[key]).nbytes for key in shares} == {key: plan.sizes[key] for key in shares}
+
+
+def test_a_variance_goes_over_real_values_once(two_threads: None) -> None:
+    for dtype, num_passes in (("float64", 1), ("int32", 1), ("complex128", 2)):
+        N = mn.nested.unflatten(mn.asarray(rounded_values(dtype), blocks=9), COUNTS)
+        nodes = topological([N.var().expression])
+        kinds = [type(one).__name__ for one in nodes]
+        assert kinds.count("SegmentReduce") == num_passes
+        assert kinds.count("SegmentSpread") == num_passes - 1
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int32", "bool"])
@@ -419,6 +465,7 @@ def test_the_last_offset_may_be_the_end(engine: str) -> None:
         np.add.reduceat(values, offsets[:-1])
     assert mn.nested.from_offsets(values, offsets).sum().compute().tolist() == [12.0, 0.0]
     assert mn.nested.from_offsets(values, offsets).argmin().compute().tolist() == [0, -1]
+    assert mn.nested.from_offsets(values, offsets).argmax().compute().tolist() == [1, -1]
 
 
 # Inside a loop, and when a worker is lost.

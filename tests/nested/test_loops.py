@@ -7,13 +7,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import matnb as mn
 
 
 @pytest.fixture(
     scope="module",
-    params=["interpret", "dask", "gang", "auto", pytest.param("processes", marks=pytest.mark.cluster)],
+    params=[
+        "interpret",
+        "dask",
+        "gang",
+        "auto",
+        pytest.param("processes", marks=[pytest.mark.cluster, pytest.mark.slow]),
+    ],
 )
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     options: dict[str, Any] = {
@@ -70,3 +77,43 @@ def test_values_of_a_loop_are_divided_by_lengths_that_are_fixed(engine: str) -> 
             expected = np.concatenate([np.cumsum(expected[:2]), np.cumsum(expected[2:])]) * 0.5
         np.testing.assert_array_equal(found.compute(), expected)
     mn.stop()
+
+
+@pytest.mark.parametrize("strategy", ["segmented", "uniform"])
+def test_a_nested_array_is_a_state(engine: str, strategy: str) -> None:
+    values = np.random.default_rng(1).integers(-9, 9, 500)
+    N = mn.nested.unflatten(mn.asarray(values, blocks=4), COUNTS, strategy=strategy)
+    deep = mn.nested.unflatten(N, [4, 2])
+    rows = mn.nested.from_rows(mn.asarray(sp.csr_array([[1.0, 0, 2], [0, 0, 0], [0, 3, 0]])))
+
+    def step(state: Any) -> Any:
+        M, other, of_rows, n = state
+        return M - M.mean(), other + other.sum(), of_rows * of_rows.gather(n), n + 1
+
+    start = (N, deep, rows, mn.ones(3))
+    found, _ = mn.iterate(step, start, max_iterations=3)
+    plain = start
+    for _ in range(3):
+        plain = step(plain)
+    for one, other in zip(found, plain, strict=True):
+        assert type(one) is type(other)
+        assert one.tolist() == other.tolist()  # the dtype of the first is widened
+    assert found[2].positions.tolist() == rows.positions.tolist()
+    assert mn.cond(N.sum().sum() > 1e9, lambda: N, lambda: N * 2).tolist() == (N * 2).tolist()
+
+
+def test_segments_of_a_state_stay(engine: str) -> None:
+    N = mn.nested.unflatten(np.arange(5.0), [2, 0, 3])
+    other = mn.nested.unflatten(np.arange(5.0), [3, 0, 2])
+    with pytest.raises(mn.errors.ShapeError, match="of 3 segments with other lengths or positions than the"):
+        mn.iterate(lambda M: other * M.values.sum(), N, max_iterations=2)
+    with pytest.raises(mn.errors.ShapeError, match=r"NestedArray of 2 segments, but the state is .* of 3"):
+        mn.iterate(lambda M: M[:2], N, max_iterations=2)
+    with pytest.raises(mn.errors.ShapeError, match="the step returns array, but the state is NestedArray"):
+        mn.iterate(lambda M: M.values, N, max_iterations=2)
+    with pytest.raises(mn.errors.DTypeError, match="collect returns values in segments: let it return"):
+        mn.iterate(lambda M: M * 2, N, max_iterations=2, collect=lambda M: M)
+    with pytest.raises(mn.errors.DTypeError, match="over= has values in segments"):
+        mn.iterate(lambda x, item: x + item, 0.0, over=N)
+    kept = mn.iterate(lambda M: M * 2, N, max_iterations=2, collect=lambda M: (M.sum(), M.values))[2]
+    assert kept[0].tolist() == [[2.0, 0.0, 18.0], [4.0, 0.0, 36.0]]

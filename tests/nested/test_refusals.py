@@ -153,7 +153,42 @@ def test_what_is_no_number_is_refused(values: object) -> None:
         mn.nested.unflatten(values, [1, 2])
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: np.sqrt(mn.nested.from_lists([np.ones(2, np.int8)])),
+        lambda: mn.nested.from_lists([[1.0]]).astype(np.float16),
+        lambda: mn.nested.from_rows(sp.csr_array(np.eye(2, dtype=np.longdouble))),
+    ],
+)
+def test_operations_give_no_numbers_of_other_widths(made: Callable[[], object]) -> None:
+    with pytest.raises(DTypeError, match=r"would have dtype (float16: convert|float128: give)"):
+        made()
+
+
+def test_an_empty_array_has_a_dtype() -> None:
+    assert mn.nested.from_lists([[], np.empty(0, np.int8)]).dtype == np.int8
+    assert mn.nested.from_lists([[1], np.empty(0, np.float32)]).dtype == np.int64
+    assert mn.nested.from_lists([[], []]).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda ragged: mn.nested.merge(ragged),
+        lambda ragged: mn.nested.unflatten(ragged, [1, 1]),
+        lambda ragged: mn.nested.unflatten([1, 2], ragged),
+        lambda ragged: three().with_values(ragged),
+    ],
+)
+def test_lists_in_a_list_name_the_way(given: Callable[[object], object]) -> None:
+    with pytest.raises(ShapeError, match=r"lists in a list: .*mn\.nested\.from_lists"):
+        given([[1], [2, 3]])
+
+
 def test_lists_of_something_else() -> None:
+    with pytest.raises(ShapeError, match="from_lists: int: give a list of lists"):
+        mn.nested.from_lists(5)  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match=r"element 1 has shape \(\): give a list of numbers"):
         mn.nested.from_lists([[1], 2])
     with pytest.raises(ShapeError, match=r"element 0 has shape \(1, 2\)"):
@@ -227,6 +262,8 @@ def test_there_is_one_axis_to_reduce(axis: object) -> None:
 def test_monoids_have_names() -> None:
     with pytest.raises(OptionError, match=r"reduce: monoid='plsu'.*plus"):
         three().reduce("plsu")
+    with pytest.raises(OptionError, match=r"reduce: monoid=\['plus'\]; there are 'plus'"):
+        three().reduce(["plus"])  # type: ignore[arg-type]
     with pytest.raises(OptionError, match=r"scan: monoid='mxa'.*max"):
         three().scan("mxa")
 

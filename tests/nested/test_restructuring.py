@@ -62,23 +62,42 @@ def counted(target: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     return counts
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     lists=segments(),
     blocks=BLOCKS,
     monoid=st.sampled_from(list(UFUNCS)),
     is_given=st.booleans(),
+    is_stable=st.booleans(),
     data=st.data(),
 )
-def test_combine(lists: Lists, blocks: int, monoid: str, is_given: bool, data: st.DataObject) -> None:
+def test_combine(
+    lists: Lists, blocks: int, monoid: str, is_given: bool, is_stable: bool, data: st.DataObject
+) -> None:
     flat = np.concatenate([np.empty(0), *lists]) % 5
     N = nested_of(lists, blocks)
     N = N.with_values(N.values % 5)
     target = data.draw(targets(flat.size))
     counts = np.array([6, 6, 7, 6, 6, 9, 6, 0]) if is_given else counted(target)
-    found = N.combine(target, monoid, counts=counts if is_given else None)
+    found = N.combine(target, monoid, counts=counts if is_given else None, stable=is_stable)
     assert found.tolist() == combined(flat, target, monoid, counts)
     assert found.counts.tolist() == counts.tolist()
+
+
+def test_stable_sums_follow_no_cuts(request: pytest.FixtureRequest) -> None:
+    rng = np.random.default_rng(0)
+    values, target = rng.standard_normal(30_000), (rng.integers(0, 9, 30_000), rng.integers(0, 5, 30_000))
+    found: dict[bool, set[bytes]] = {False: set(), True: set()}
+    for blocks in (1, 3, 16):
+        N = mn.nested.unflatten(mn.asarray(values, blocks=blocks), [29_000, 1_000], strategy="uniform")
+        for stable, bits in found.items():
+            made = N.combine(target, stable=stable).values.compute()
+            exact = np.bincount(target[0] * 5 + target[1], values)
+            assert np.allclose(made, exact, rtol=0, atol=1e-10)
+            bits.add(made.tobytes())
+    assert len(found[True]) == 1
+    is_cut = request.node.callspec.params["session"] != "interpret"
+    assert (len(found[False]) > 1) == is_cut  # what it is for
 
 
 def test_targets_of_each_kind() -> None:
@@ -106,6 +125,7 @@ def test_targets_of_each_kind() -> None:
         (([[0] * 5], [0] * 5), {}, ShapeError, r"shape \(1, 5\)"),
         ([0] * 5, {}, OptionError, r"give \(segments, places\)"),
         (([0] * 5, [0] * 5), {"monoid": "pluss"}, OptionError, r"did you mean 'plus'"),
+        (([0] * 5, [0] * 5), {"monoid": ["plus"]}, OptionError, r"there are 'plus'"),
         (([0] * 5, [0] * 5), {"counts": [-1]}, ShapeError, r"segment 0 would have length -1"),
     ],
 )
@@ -124,7 +144,7 @@ def test_a_nested_target_has_the_same_segments() -> None:
 # Shuffling.
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(lists=segments(), count=st.integers(1, 9), blocks=BLOCKS, seed=st.integers(0, 99))
 def test_shuffle(lists: Lists, count: int, blocks: int, seed: int) -> None:
     flat = np.concatenate([np.empty(0), *lists])
@@ -179,7 +199,7 @@ def transposed(lists: Lists) -> list[list[float]]:
     return [[float(one[place]) for one in lists if len(one) > place] for place in range(longest)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(lists=segments(), blocks=BLOCKS, more=st.integers(0, 3))
 def test_transpose(lists: Lists, blocks: int, more: int) -> None:
     expected = transposed(lists)
@@ -188,6 +208,13 @@ def test_transpose(lists: Lists, blocks: int, more: int) -> None:
     assert N.T.num_segments == N.longest
     assert N.transpose(N.longest + more).tolist() == expected + [[]] * more
     np.testing.assert_array_equal(N.T.sum().compute(), [sum(one) for one in expected])
+
+
+@pytest.mark.parametrize("num_segments", ["3", 4.5, (1, 0)])
+def test_a_number_of_segments_is_an_integer(num_segments: Any) -> None:
+    for N in (mn.nested.from_lists([[1], [2, 3]]), mn.nested.from_rows(sp.csr_array(np.eye(2)))):
+        with pytest.raises(OptionError, match=r"transpose: num_segments=.*give an integer"):
+            N.transpose(num_segments)
 
 
 @settings(max_examples=15)

@@ -45,7 +45,7 @@ def check_rows(found: Any, expected: sp.sparray) -> None:
 # Rows of a sparse matrix.
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(rows=st.integers(1, 9), columns=st.integers(3, 9), density=DENSITIES, cuts=CUTS)
 def test_rows(rows: int, columns: int, density: float, cuts: Any) -> None:
     A = matrix(max(rows, 3), columns, density, rows)
@@ -94,7 +94,7 @@ def test_rows_refused() -> None:
 # Arithmetic of arrays with positions.
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(columns=st.integers(1, 6), densities=st.tuples(DENSITIES, DENSITIES), cuts=st.tuples(CUTS, CUTS))
 def test_sums_and_products_as_scipy(columns: int, densities: tuple[float, float], cuts: Any) -> None:
     A, B = (matrix(6, max(columns, 3), one, place) for place, one in enumerate(densities))
@@ -162,7 +162,7 @@ def test_union_inside_loops() -> None:
 # Keys.
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     keys=st.lists(st.integers(-3, 3), max_size=40),
     kind=st.sampled_from(["narrow", "wide", "float", "bool"]),

@@ -42,6 +42,22 @@ def test_segments_are_taken_again_after_the_same_ones_were_computed() -> None:
     assert again.tolist()[:2] == [[5003.0, 5004.0, 5005.0], []]
 
 
+# Assigning to elements.
+
+
+def test_what_is_assigned_to_another_handle_changes_no_nested_array() -> None:
+    values, counts = mn.asarray([1.0, 2.0, 3.0]), mn.asarray([1, 0, 2])
+    nested = mn.nested.unflatten(values, counts)
+    rows = mn.nested.from_rows(sp.csr_array(np.array([[0.0, 2.0], [3.0, 4.0]])))
+    for handle in (values, counts, nested.values, nested.flatten(), nested.offsets, nested.counts):
+        handle[1] = 7
+        assert nested.tolist() == [[1.0], [], [2.0, 3.0]]
+        assert nested.sum().tolist() == [1.0, 0.0, 5.0]
+    rows.positions[0] = 9
+    assert rows.positions.tolist() == [1, 0, 1]
+    assert rows.astype(int).positions.tolist() == [1, 0, 1]
+
+
 # Truth.
 
 

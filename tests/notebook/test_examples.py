@@ -46,7 +46,7 @@ EXAMPLES = {
     TOPICS: ({"num_documents": 6_000, "batch_size": 500}, 1, 1, "kitchen"),
     FROM_DATAFRAMES: ({"num_rentals": 20_000}, 1, 1, "for each kilometre"),
     PRESTO: ({"num_pages": 2_000}, 1, 1, "The factors have the same bits in both dialects: <strong>True"),
-    NESTED: ({"num_trips": 10_000}, 1, 1, "an empty segment is a segment, too"),
+    NESTED: ({"num_trips": 10_000}, 8, 1, "an empty segment is a segment, too"),
 }
 PLACEHOLDERS = (
     "Loading widget",

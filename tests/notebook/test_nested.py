@@ -1,7 +1,8 @@
-"""11_nested gives pandas' numbers of trips by zone, and those known of documents."""
+"""11_nested gives pandas' numbers of trips by zone, and those known of documents and of a graph."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,18 +16,22 @@ SAVED = """
 found = dict(
     total=total, mean=mean, dearest=dearest, longest_wait=longest_wait, num_sessions=num_sessions,
     per_session=per_session, number=number.values, running=running.values, by_hour=longest_by_hour,
-    tokens=num_tokens, num_counts=counts.num_values, typical=typical,
+    tokens=num_tokens, num_counts=counts.num_values, terms=terms.values, how_often=counts.values,
+    typical=typical, triangles=num_triangles, closest=closest.places.values, in_common=closest.values.values,
+    at=closest.places.offsets,
 )
 np.savez("found.npz", **{name: np.asarray(one) for name, one in found.items()})
 """
-TOKENS = 84_010
+TOKENS, COUNTS = 84_010, 60_114  # of lda_reuters
+TRIANGLES = 17_899  # of jazz
 
 
 @pytest.mark.slow
-def test_real_trips_and_documents(test_data: Path, tmp_path: Path) -> None:
+def test_real_trips_documents_and_graph(test_data: Path, tmp_path: Path) -> None:
     (path,) = (test_data / "nyc_yellow_2019-01_7500").glob("*.csv")
     reuters = test_data / "lda_reuters" / "reuters.ldac"
-    parameters = f"trips, documents = {str(path)!r}, {str(reuters)!r}"
+    jazz = test_data / "networkit" / "jazz.graph"
+    parameters = f"trips, documents, graph = {str(path)!r}, {str(reuters)!r}, {str(jazz)!r}"
     client_of(with_parameters(NESTED, parameters, SAVED), tmp_path).execute()
     found = dict(np.load(tmp_path / "found.npz"))
 
@@ -59,8 +64,19 @@ def test_real_trips_and_documents(test_data: Path, tmp_path: Path) -> None:
     pairs = [[tuple(map(int, one.split(":"))) for one in row.split()[1:]] for row in rows]
     assert found["tokens"].tolist() == [sum(count for _, count in row) for row in pairs]
     assert found["tokens"].sum() == TOKENS
-    assert found["num_counts"] == sum(map(len, pairs))
+    assert found["num_counts"] == sum(map(len, pairs)) == COUNTS
+    each = zip(found["terms"].tolist(), found["how_often"].tolist(), strict=True)
+    assert list(each) == [pair for row in pairs for pair in sorted(row)]
     occurs_in = np.bincount([term for row in pairs for term, _ in row])
     for row, term in zip(pairs, found["typical"].tolist(), strict=True):
         weight = {term: count * np.log(395 / occurs_in[term]) for term, count in row}
         assert weight[term] == pytest.approx(max(weight.values()))
+
+    rows = [list(map(int, line.split())) for line in jazz.read_text().splitlines()[1:]]
+    neighbors = [{one - 1 for one in row} for row in rows]
+    assert found["triangles"] == TRIANGLES
+    for vertex, (begin, end) in enumerate(pairwise(found["at"])):
+        common = {one: len(neighbors[vertex] & neighbors[one]) for one in neighbors[vertex]}
+        most = sorted((one for one in common if common[one]), key=lambda one: (-common[one], one))[:3]
+        assert found["closest"][begin:end].tolist() == most
+        assert found["in_common"][begin:end].tolist() == [common[one] for one in most]

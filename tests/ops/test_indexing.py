@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from results import check, value
 
 import matnb as mn
+from matnb.blocks.formats import Dense
 from matnb.errors import (
     DTypeError,
     IndexingError,
@@ -17,6 +18,7 @@ from matnb.errors import (
     ShapeError,
     UnsupportedError,
 )
+from matnb.expr import client_data
 from matnb.expr.nodes import Create, Index
 from matnb.ops.indexing import Pick, Put
 from matnb.ops.interpret import interpret
@@ -316,3 +318,25 @@ def test_nodes_keep_their_fields_on_other_operands():
     assert turned.inputs == tuple(reversed(put.inputs))
     assert turned is not put
     assert not isinstance(put.operand, Index)
+
+
+def test_places_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every ``x[places]`` asks whether all are there: of the same places it is known by then."""
+    looked = []
+
+    class Watched(np.ndarray):
+        def min(self, *args: object, **options: object) -> object:
+            looked.append(self.shape)
+            return super().min(*args, **options)
+
+    places = np.random.default_rng(0).integers(-50, 90, 1000)
+    node = mn.asarray(places).expression
+    block = client_data.held(node)
+    assert isinstance(block, Dense)
+    monkeypatch.setitem(client_data._held, node, Dense(block.values.view(Watched)))
+    for length in (100, 100, 90):
+        mn.asarray(np.arange(float(length)))[mn.asarray(places)]
+    assert looked == [(1000,)]
+    for length in (89, 49):  # of which the largest, or the least, is none
+        with pytest.raises(IndexingError, match=f"out of bounds for axis 0 of length {length}"):
+            mn.asarray(np.arange(float(length)))[mn.asarray(places)]

@@ -162,6 +162,7 @@ def test_empty_and_lonely_blocks(workers: int) -> None:
     mn.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_two_sessions_loop_at_once_on_one_cluster() -> None:
     from distributed import Client, LocalCluster

@@ -17,7 +17,11 @@ CLUSTERS = [
     {"workers": 2, "threads": 1},
     {"workers": 4, "threads": 1},
     pytest.param({"workers": 2, "threads": 2, "engine": "dask"}, marks=pytest.mark.slow, id="dask"),
-    pytest.param({"workers": 2, "threads": 1, "processes": True}, marks=pytest.mark.cluster, id="processes"),
+    pytest.param(
+        {"workers": 2, "threads": 1, "processes": True},
+        marks=[pytest.mark.cluster, pytest.mark.slow],
+        id="processes",
+    ),
 ]
 N = 4000
 DTYPES = ("float64", "float32", "int64", "int32", "bool")

@@ -186,6 +186,26 @@ def row_nodes(values: NumericArray, out: Floats) -> None:
 
 
 @compiled
+def segment_deviations(values: NumericArray, pointers: npt.NDArray[np.int64], out: Floats) -> None:
+    """Find the deviation of the values between pointers, each by a tree of its own; 0 of none."""
+    stack, room = np.empty((MOST_NODES, NODE)), np.empty(ROOM)
+    for k in range(out.size):
+        begin, count = pointers[k], pointers[k + 1] - pointers[k]
+        rest = count & (LEAF - 1)
+        top = 0
+        if count >= LEAF:
+            top = push_values(values, begin, 0, count - rest, 0, stack, 0, room)
+        if rest:
+            place = np.uint64(begin + count - rest)
+            total, center, away, squares = _measure_few(values, place, rest, room)
+            _write_node(stack, top, float(rest), total, center, away, squares)
+            top += 1
+        for number in range(top - 2, -1, -1):
+            _join(stack, number)
+        out[k] = stack[0, _M] if top else 0.0
+
+
+@compiled
 def row_shares(values: NumericArray, start: int, out: Floats) -> None:
     """Find the nodes of each row of a matrix whose columns begin at the global place ``start``."""
     stack, room = np.empty((MOST_NODES, NODE)), np.empty(ROOM)
@@ -255,15 +275,24 @@ def _settle_singles(stack: Floats, top: int, count: int, room: Floats) -> int:
         measure_leaf(room, np.uint64(LEAF_ROOM), room, np.uint64(0))
         _write_leaf(stack, begin, room)
         return begin + 1
-    total = sum_part(room, np.uint64(LEAF_ROOM), np.uint64(count), room)
-    center = total / count
-    away, squares = 0.0, 0.0
-    for number in range(count):
-        one = room[LEAF_ROOM + number] - center
-        away += one
-        squares += one * one
+    total, center, away, squares = _measure_few(room, np.uint64(LEAF_ROOM), count, room)
     _write_node(stack, begin, float(count), total, center, away, squares)
     return begin + 1
+
+
+@compiled
+def _measure_few(
+    values: NumericArray, place: np.uint64, count: int, room: Floats
+) -> tuple[float, float, float, float]:
+    # The sum, mean, distances from it and their squares, of 1 to 63 values from the first of a leaf on.
+    total = sum_part(values, place, np.uint64(count), room)
+    center = total / count
+    away, squares = 0.0, 0.0
+    for at in range(place, place + np.uint64(count)):
+        one = np.float64(values[at]) - center
+        away += one
+        squares += one * one
+    return total, center, away, squares
 
 
 @compiled

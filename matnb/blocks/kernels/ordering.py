@@ -28,62 +28,99 @@ _COMPARED: dict[str, np.dtype] = {
 def merge(left: NumericArray, right: NumericArray, out: NumericArray) -> None:
     """Write the elements of two sorted arrays in order.
 
-    The two halves of the result are written side by side: each choice has to wait for the one before it, so
-    a processor has time for two.
+    The four quarters of the result are written side by side: each choice has to wait for the one before it,
+    so a processor has time for four.
     """
-    half = out.size // 2
-    # how many of the first half are of the left array; of equal elements its own come first
-    low, high = max(0, half - right.size), min(half, left.size)
-    while low < high:
-        middle = (low + high) >> 1
-        if right[half - middle - 1] < left[middle]:
-            high = middle
-        else:
-            low = middle + 1
-    i, j, k = _ZERO, _ZERO, _ZERO
-    p, q, r = _Place(low), _Place(half - low), _Place(half)
-    i_end, j_end, p_end, q_end = p, q, _Place(left.size), _Place(right.size)
+    quarter = out.size // 4
+    size, k = _Place(quarter), _ZERO
+    i, p = _ZERO, _Place(_num_of_left(left, right, quarter))
+    u, x = _Place(_num_of_left(left, right, 2 * quarter)), _Place(_num_of_left(left, right, 3 * quarter))
+    j, q, v, y = _ZERO, size - p, size + size - u, size + size + size - x
+    i_end, p_end, u_end, x_end = p, u, x, _Place(left.size)
+    j_end, q_end, v_end, y_end = q, v, y, _Place(right.size)
     while True:
         # so many steps reach no end
-        count = min(min(i_end - i, j_end - j), min(p_end - p, q_end - q))
+        count = min(
+            min(min(i_end - i, j_end - j), min(p_end - p, q_end - q)),
+            min(min(u_end - u, v_end - v), min(x_end - x, y_end - y)),
+        )
         if count == _ZERO:
             break
         for number in range(count):
-            step = _Place(number)
+            at = k + _Place(number)
             one, other = left[i], right[j]
             is_right = _Place(other < one)
-            out[k + step] = other if other < one else one
+            out[at] = other if other < one else one
             j += is_right
             i += _ONE - is_right
+            at += size
             one, other = left[p], right[q]
             is_right = _Place(other < one)
-            out[r + step] = other if other < one else one
+            out[at] = other if other < one else one
             q += is_right
             p += _ONE - is_right
+            at += size
+            one, other = left[u], right[v]
+            is_right = _Place(other < one)
+            out[at] = other if other < one else one
+            v += is_right
+            u += _ONE - is_right
+            at += size
+            one, other = left[x], right[y]
+            is_right = _Place(other < one)
+            out[at] = other if other < one else one
+            y += is_right
+            x += _ONE - is_right
         k += _Place(count)
-        r += _Place(count)
-    for is_last in range(2):
-        if is_last:
-            i, j, k, i_end, j_end = p, q, r, p_end, q_end
-        while True:
-            count = min(i_end - i, j_end - j)
-            if count == _ZERO:
-                break
-            for number in range(count):
-                one, other = left[i], right[j]
-                is_right = _Place(other < one)
-                out[k + _Place(number)] = other if other < one else one
-                j += is_right
-                i += _ONE - is_right
-            k += _Place(count)
-        while i < i_end:
-            out[k] = left[i]
-            i += _ONE
-            k += _ONE
-        while j < j_end:
-            out[k] = right[j]
-            j += _ONE
-            k += _ONE
+    _merge_rest(left, right, i, i_end, j, j_end, out, k)
+    _merge_rest(left, right, p, p_end, q, q_end, out, k + size)
+    _merge_rest(left, right, u, u_end, v, v_end, out, k + size + size)
+    _merge_rest(left, right, x, x_end, y, y_end, out, k + size + size + size)
+
+
+@compiled
+def _num_of_left(left: NumericArray, right: NumericArray, count: int) -> int:
+    # How many of the first elements of all are of the left array; of equal ones its own come first.
+    low, high = max(0, count - right.size), min(count, left.size)
+    while low < high:
+        middle = (low + high) >> 1
+        if right[count - middle - 1] < left[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@compiled
+def _merge_rest(
+    left: NumericArray,
+    right: NumericArray,
+    i: np.uint64,
+    i_end: np.uint64,
+    j: np.uint64,
+    j_end: np.uint64,
+    out: NumericArray,
+    k: np.uint64,
+) -> None:
+    while True:
+        count = min(i_end - i, j_end - j)
+        if count == _ZERO:
+            break
+        for number in range(count):
+            one, other = left[i], right[j]
+            is_right = _Place(other < one)
+            out[k + _Place(number)] = other if other < one else one
+            j += is_right
+            i += _ONE - is_right
+        k += _Place(count)
+    while i < i_end:
+        out[k] = left[i]
+        i += _ONE
+        k += _ONE
+    while j < j_end:
+        out[k] = right[j]
+        j += _ONE
+        k += _ONE
 
 
 @compiled
@@ -340,7 +377,7 @@ def ordered_places(values: NumericArray) -> Counts:
     """
     if values.size <= _FEW or values.dtype.kind not in MERGED:
         return np.argsort(values, kind="stable")
-    keys = _keys(values)
+    keys = keys_of(values)
     least = int(keys.min())
     place_bits = (values.size - 1).bit_length()
     dropped = max(0, (int(keys.max()) - least).bit_length() - (64 - place_bits))
@@ -353,8 +390,9 @@ def ordered_places(values: NumericArray) -> Counts:
     return packed.view(np.int64)
 
 
-def _keys(values: np.ndarray) -> Counts:
-    # Whole numbers in the order of the elements: of floats their bits, turned round where they are negative.
+def keys_of(values: np.ndarray) -> Counts:
+    """Return whole numbers in the order of real elements, of equal ones the same, those of NaN last."""
+    # of floats their bits, turned round where they are negative
     if values.dtype.kind != "f":
         is_wide = values.dtype == np.uint64
         return (values ^ np.uint64(1 << 63)).view(np.int64) if is_wide else values.astype(np.int64)

@@ -13,12 +13,10 @@ import numpy.typing as npt
 
 from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
 from matnb.blocks.kernels.compiled import compiled, given
-from matnb.blocks.sums import Range, row_sums, share_of, sum_of_shares, sums_as_tree
+from matnb.blocks.kernels.deviations import deviation_of_shares, deviation_share, segment_deviations
+from matnb.blocks.kernels.segment_orders import places_of, ranks_of_places, sort_segments
+from matnb.blocks.sums import Range, row_sums, share_of, single_or_double, sum_of_shares, sums_as_tree
 
-# Values: longer segments are sorted by NumPy, or their values' places. Its call costs as much as sorting
-# these by two threads at once, one of which it keeps waiting.
-_SORTED_HERE, _PLACED_HERE = 40, 64
-_MOST_MOVES = 4  # a value: where more are equal, places are found by a sort that keeps equal values in order
 UFUNCS = {"prod": np.multiply, "min": np.minimum, "max": np.maximum, "any": np.logical_or,
            "all": np.logical_and, "sum": np.add}  # fmt: skip
 EXTREMES = ("argmin", "argmax")
@@ -35,13 +33,17 @@ def reduced(
         Values in places ``start`` to ``stop``, which begin and end with segments, and the offsets of these.
     operation
         "sum", "prod", "min", "max", "any", "all", "argmin" or "argmax"; the last two give places within the
-        segment, of equal ones the first, and of NaN the first.
+        segment, of equal ones the first, and of NaN the first. Or "deviation", of real values to float64: the
+        sum of squared distances from the segment's mean.
     """
     elements, pointers = _given(values, start, stop)
     out = np.full(pointers.size - 1, identity, dtype)
     if not elements.size:
         return Dense(out)
     with np.errstate(all="ignore"):
+        if operation == "deviation":
+            segment_deviations(given(single_or_double(elements)), given(pointers), out)
+            return Dense(out)
         if operation in EXTREMES:
             extremes = np.empty(out.size, elements.dtype)
             reduce_filled(elements, pointers, "max" if operation == "argmax" else "min", extremes)
@@ -119,11 +121,13 @@ def _first_places(
 def share(values: Sequence[Block], operation: str, dtype: np.dtype, place: int) -> Dense:
     """Return what a part of a segment has for the whole: from its place within the segment on.
 
-    Of sums of floats the nodes of the tree over that place; of a product of floats, what the part before
-    makes of it, if that is given; of the others a number.
+    Of sums of floats and of deviations the nodes of the tree over that place; of a product of floats, what
+    the part before makes of it, if that is given; of the others a number.
     """
     elements = to_numpy(values[0])
     with np.errstate(all="ignore"):
+        if operation == "deviation":
+            return Dense(deviation_share(elements, (0,), 0, place))
         if sums_as_tree(operation, dtype):
             return Dense(share_of(elements, (0,), 0, place))
         if operation == "prod" and dtype.kind in "fc":
@@ -149,6 +153,8 @@ def of_shares(
     """Return what is left of a segment, of its parts' shares; of extremes their places come after these."""
     parts = [to_numpy(one) for one in values]
     with np.errstate(all="ignore"):
+        if operation == "deviation":
+            return Dense(deviation_of_shares(parts, ranges, 0)[:, -1])
         if sums_as_tree(operation, dtype):
             return Dense(cast(sum_of_shares(parts, ranges, 0), dtype))
         if operation == "prod" and dtype.kind in "fc":
@@ -383,125 +389,7 @@ def ordered(values: Sequence[Block], wanted: str, start: int, stop: int) -> Dens
     elements, pointers = _given(values, start, stop)
     if wanted == "values":
         out = elements.copy()
-        _sort_short(out, given(pointers), _SORTED_HERE)
-        for begin, end, length in _longer(pointers, _SORTED_HERE):
-            out[begin:end].reshape(-1, length).sort(axis=1)
+        sort_segments(out, pointers)
         return Dense(out)
-    places = np.empty(elements.size, np.int64)
-    _place_short(given(elements), given(pointers), _PLACED_HERE, places)
-    _place_longer(elements, pointers, places)
-    if wanted == "places":
-        return Dense(places)
-    ranks = np.empty(elements.size, np.int64)
-    _rank(given(places), given(pointers), ranks)
-    return Dense(ranks)
-
-
-def _longer(pointers: npt.NDArray[np.int64], most: int) -> list[tuple[int, int, int]]:
-    # Where segments of one length of more than so many lie behind each other, and that length: rows of a
-    # matrix, which are one call to NumPy.
-    lengths = np.diff(pointers)
-    if not lengths.size or lengths.max() <= most:
-        return []
-    changes = np.flatnonzero(np.diff(lengths)) + 1
-    first, last = np.append(0, changes), np.append(changes, lengths.size)
-    chosen = lengths[first] > most
-    bounds = (pointers[first[chosen]], pointers[last[chosen]], lengths[first[chosen]])
-    return list(zip(*(one.tolist() for one in bounds), strict=True))
-
-
-def _place_longer(
-    elements: NumericArray, pointers: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
-) -> None:
-    # NumPy's fastest sort is a third of its stable one, and leaves equal values in any order, mostly few.
-    longer = _longer(pointers, _PLACED_HERE)
-    if elements.dtype.itemsize <= 2:  # as a stable sort, it counts
-        for begin, end, length in longer:
-            rows = elements[begin:end].reshape(-1, length)
-            places[begin:end] = np.argsort(rows, axis=1, kind="stable").reshape(-1)
-        return
-    for begin, end, length in longer:
-        places[begin:end] = np.argsort(elements[begin:end].reshape(-1, length), axis=1).reshape(-1)
-    if longer:
-        are_equal = np.zeros(pointers.size - 1, np.bool_)
-        _settle_equal(given(elements), given(pointers), _PLACED_HERE, _MOST_MOVES, places, are_equal)
-        for k in np.flatnonzero(are_equal).tolist():
-            part = slice(pointers[k], pointers[k + 1])
-            places[part] = np.argsort(elements[part], kind="stable")
-
-
-@compiled
-def _settle_equal(
-    values: NumericArray,
-    pointers: npt.NDArray[np.int64],
-    most: int,
-    most_moves: int,
-    places: npt.NDArray[np.int64],
-    are_equal: npt.NDArray[np.bool_],
-) -> None:
-    # Bring the places of equal values in order, but in segments where most are equal: these are marked.
-    for k in range(are_equal.size):
-        begin, end = pointers[k], pointers[k + 1]
-        if end - begin <= most:
-            continue
-        left = most_moves * (end - begin)
-        for at in range(begin + 1, end):
-            place = places[at]
-            value = values[begin + place]
-            while at > begin and places[at - 1] > place:
-                other = values[begin + places[at - 1]]
-                if not (other == value or (other != other and value != value)):
-                    break
-                places[at] = places[at - 1]
-                at -= 1
-                left -= 1
-            places[at] = place
-            if left < 0:
-                are_equal[k] = True
-                break
-
-
-@compiled
-def _sort_short(values: NumericArray, pointers: npt.NDArray[np.int64], most: int) -> None:
-    for k in range(pointers.size - 1):
-        begin, end = pointers[k], pointers[k + 1]
-        if end - begin > most:
-            continue
-        for place in range(begin + 1, end):
-            value, at = values[place], place
-            while at > begin and value == value:  # NaN stays behind what is there
-                other = values[at - 1]
-                if not (other > value or other != other):
-                    break
-                values[at] = other
-                at -= 1
-            values[at] = value
-
-
-@compiled
-def _place_short(
-    values: NumericArray, pointers: npt.NDArray[np.int64], most: int, places: npt.NDArray[np.int64]
-) -> None:
-    for k in range(pointers.size - 1):
-        begin, end = pointers[k], pointers[k + 1]
-        if end - begin > most:
-            continue
-        for place in range(begin, end):
-            value, at = values[place], place
-            while at > begin and value == value:
-                other = values[begin + places[at - 1]]
-                if not (other > value or other != other):
-                    break
-                places[at] = places[at - 1]
-                at -= 1
-            places[at] = place - begin
-
-
-@compiled
-def _rank(
-    places: npt.NDArray[np.int64], pointers: npt.NDArray[np.int64], ranks: npt.NDArray[np.int64]
-) -> None:
-    for k in range(pointers.size - 1):
-        begin = pointers[k]
-        for place in range(begin, pointers[k + 1]):
-            ranks[begin + places[place]] = place - begin
+    places = places_of(elements, pointers)
+    return Dense(places if wanted == "places" else ranks_of_places(places, pointers))

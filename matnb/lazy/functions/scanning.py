@@ -266,11 +266,12 @@ def scan(
 
     Notes
     -----
-    This is the block-parallel scan of the paper on nested data parallelism on Spark (definition 2), less the
-    identity in front. Three laws make it the same as a scan from one element to the next: ``update`` is
-    associative, ``update(identity, u)`` is u, and ``operator(u, a)`` is ``update(u, operator(identity, a))``.
-    By the last one elements are made running values of their own, which ``update`` then combines as
-    :func:`matnb.associative_scan` does. The last bits of floats may depend on how arrays are split.
+    This is the block-parallel scan of "Partition Balancing in Distributed Nested Data-Parallel Systems"
+    (definition 2), less the identity in front. Three laws make it the same as a scan from one element to the
+    next: ``update`` is associative, ``update(identity, u)`` is u, and ``operator(u, a)`` is
+    ``update(u, operator(identity, a))``. By the last one elements are made running values of their own, which
+    ``update`` then combines as :func:`matnb.associative_scan` does. The last bits of floats may depend on how
+    arrays are split.
 
     Examples
     --------
@@ -428,7 +429,7 @@ class _ScanLaw:
 
     @property
     def name(self) -> str:
-        """Of the function that combines running values."""
+        """The name of the function that combines running values."""
         return getattr(self.update, "__name__", type(self.update).__name__)
 
     def _called(self, fn: Callable[..., object], left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from matnb.blocks.formats import Dense
 from matnb.errors import IndexingError
-from matnb.expr.client_data import held
+from matnb.expr.client_data import extent, held
 from matnb.expr.nodes import Broadcast, Expr, Index, Literal, Shape, Transpose
 from matnb.lazy.functions.shaping import reshaped
 from matnb.lazy.indexing.basic import basic, put, stripped
@@ -163,9 +163,12 @@ def vectors(lists: Sequence[Expr], shape: Shape) -> list[Expr]:
 def check_places(lists: dict[int, Expr], shape: Shape) -> None:
     """Refuse places outside that are known now: later, an array assigned to would be beyond repair."""
     for axis, index in lists.items():
+        length, known = shape[axis], extent(index)
+        if known is not None and -length <= known[0] <= known[1] < length:
+            continue
         block = Dense(index.value) if isinstance(index, Literal) else held(index)
         if isinstance(block, Dense):
-            values, length = block.values, shape[axis]
+            values = block.values
             outside = values[np.greater_equal(values, length) | np.less(values, -length)]
             if outside.size:
                 raise IndexingError(f"index {outside[0]} is out of bounds for axis {axis} of length {length}")

@@ -33,7 +33,7 @@ def sort_segments(values: NumericArray, pointers: Pointers) -> None:
     Peak memory: the values of the longest segment once more, 16 bytes for each segment and 8 for each 256
     values, ``TILE_BYTES``.
     """
-    width = max(1, min(_MOST_IN_PIECE, _NETWORK_BYTES // values.dtype.itemsize))
+    width = min(_MOST_IN_PIECE, _NETWORK_BYTES // values.dtype.itemsize)
     numbers = values.view(np.uint8) if values.dtype == np.bool_ else values
     ends = pointers[1:]
     if numbers.dtype.kind == "f":

@@ -13,6 +13,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -29,6 +30,7 @@ from harness.rebalancing import kernel_seconds
 from harness.sessions import public
 
 import matnb as mn
+from matnb.blocks.sums import row_sums
 from matnb.events import Event, TasksFinished
 from matnb.nested import NestedArray
 from matnb.nested.creation import nested
@@ -42,6 +44,8 @@ WORKERS, PARTITIONS = 2, 16
 FIRST = 3  # reductions that predictions are set by
 TAKEN_OFF = 1e-5  # a cumulative sum less what it had where the segment began has lost digits
 
+TWO = ThreadPoolExecutor(2)
+Notes = Callable[[], tuple[str, ...]]
 Lengths = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
@@ -133,6 +137,16 @@ def cumulative_by_hand(given: Given) -> Floats:
     return ak.to_numpy(ak.flatten(ak.unflatten(running - np.repeat(before, given.lengths), given.lengths)))
 
 
+def summed_by_two(given: Given) -> Floats:
+    """Return the sums of segments by the kernel alone, each of two threads having half of the values."""
+    pointers = np.append(given.begins, given.values.size)
+    middle = int(np.searchsorted(pointers, given.values.size // 2))
+    halves = [pointers[: middle + 1], pointers[middle:]]
+    return np.concatenate(
+        list(TWO.map(lambda own: row_sums(own - own[0], given.values[own[0] : own[-1]]), halves))
+    )
+
+
 def sorted_by_pandas(given: Given) -> Floats:
     """Return the values of each segment in order."""
     frame = pd.DataFrame({"key": given.keys, "value": given.series}, copy=False)
@@ -147,9 +161,12 @@ def segmented(bench: Bench, structure: str) -> None:
         f"{lengths.sum():,} doubles in {lengths.size:,} segments, {structure}, the longest {lengths.max():,}"
     )
 
-    def compare(name: str, target: float, ours: Contender, *peers: Contender) -> None:
+    def compare(
+        name: str, target: float, ours: Contender, *peers: Contender, notes: Notes | None = None
+    ) -> None:
         given = [replace(peer, prepare=made.theirs) for peer in peers]
-        bench.compare(Claim(f"{name}, {structure}", f"{name}, {words}, stored", target), [ours, *given])
+        claim = Claim(f"{name}, {structure}", f"{name}, {words}, stored", target)
+        bench.compare(claim, [ours, *given], notes or (lambda: ()))
 
     def of_segments(run: Callable[[NestedArray], NestedArray]) -> Contender:
         def stored(N: NestedArray) -> NestedArray:
@@ -158,14 +175,17 @@ def segmented(bench: Bench, structure: str) -> None:
 
         return public(stored, made.ours, lambda found: np.asarray(found.values))[0]
 
+    ours, call = public(lambda N: N.sum().persist(), made.ours, np.asarray)
     compare(
         "segment sums",
         SUMS,
-        public(lambda N: N.sum().persist(), made.ours, np.asarray)[0],
+        ours,
         Contender("np.add.reduceat", lambda given: np.add.reduceat(given.values, given.begins)),
         Contender("np.bincount", lambda given: np.bincount(given.keys, weights=given.values)),
         Contender("Awkward", lambda given: ak.sum(given.awkward, axis=1), value=ak.to_numpy),
         Contender("pandas", lambda given: given.series.groupby(given.keys).sum(), value=np.asarray),
+        Contender("matnb's kernel, by two threads of Python", summed_by_two, judged=False),
+        notes=call.notes,
     )
     compare(
         "segment cumulative sums",

@@ -198,6 +198,6 @@ def _is_first(array: NestedArray) -> DistArray:
     # For each value whether a segment begins with it, whatever positions there are.
     if not array.num_values:
         return zeros(0, np.bool_)
-    structure = array._structure
-    places = wrap(SegmentPlaces(structure.offsets.expression, structure.knots, structure.cuts))
+    own = array._structure
+    places = wrap(SegmentPlaces(own.offsets.expression, own.knots, own.cuts, own.ranks))
     return places == 0  # type: ignore[no-any-return]  # a handle

@@ -229,7 +229,7 @@ def test_blocks_are_dealt_to_workers_where_neighbors_are_uneven():
     assert cut_by(counts, 1, 2).ranks == ()  # threads take a worker's blocks as they are free
 
 
-@pytest.mark.parametrize("which", ["values", "spread", "places", "turned"])
+@pytest.mark.parametrize("which", ["values", "spread", "places", "turned", "own"])
 def test_what_lies_beside_dealt_values_is_dealt_alike(which: str):
     counts = np.concatenate([np.full(50, 20_000), [2_000_000], np.full(50, 20_000)])
     with mn.start(engine="gang", workers=2, threads=1):
@@ -241,17 +241,20 @@ def test_what_lies_beside_dealt_values_is_dealt_alike(which: str):
             "spread": lambda: N + np.arange(101),
             "places": lambda: N + N.with_values(N.positions),
             "turned": lambda: N.scan("max", reverse=True),
+            "own": lambda: N.scan(np.maximum, identity=np.int64(-1), reverse=True),
         }[which]()
         assert re.search(r"moves (\d+ |\S+ k)B,", other.explain())  # offsets alone
         offsets = np.concatenate(([0], np.cumsum(counts)))
         segment = np.repeat(np.arange(101), counts)
+        turned = np.concatenate(
+            [np.maximum.accumulate(one[::-1])[::-1] for one in np.split(values, offsets[1:-1])]
+        )
         wanted = {
             "values": 2 * values,
             "spread": values + segment,
             "places": values + np.arange(4_000_000) - offsets[segment],
-            "turned": np.concatenate(
-                [np.maximum.accumulate(one[::-1])[::-1] for one in np.split(values, offsets[1:-1])]
-            ),
+            "turned": turned,
+            "own": turned,
         }[which]
         assert np.array_equal(other.values, wanted)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
@@ -93,3 +94,28 @@ def test_places_out_of_range() -> None:
     D = mn.nested.unflatten(A.data, np.diff(A.indptr))
     with pytest.raises(mn.errors.ShapeError, match="the longest segment has 40,000"):
         D.gather(np.ones(10))
+
+
+@pytest.mark.parametrize("work", ["product", "chain", "spread", "several blocks"])
+def test_no_array_as_long_as_the_values_is_allocated(work: str) -> None:
+    counts = np.r_[np.full(10_000, 200), 2_000_000]
+    length, rng = int(counts.sum()), np.random.default_rng(0)
+    blocks = 5 if work == "several blocks" else 1
+    values = mn.asarray(rng.random(length), blocks=blocks).persist()
+    places = mn.asarray(rng.integers(0, counts.size, length), blocks=blocks).persist()
+    structure = structure_from_offsets(np.r_[0, counts.cumsum()], "offsets")
+    made = nested(values, structure, "segmented", "offsets", places)  # else parts of short ones are joined
+    N = nested(made.values.persist(), structure, "segmented", "offsets", made.positions.persist())
+    run = {
+        "product": lambda x: (N * N.gather(x)).sum(),
+        "several blocks": lambda x: (N * N.gather(x)).sum(),
+        "chain": lambda x: (np.sqrt(N) * 2 + N.gather(x)).max(),
+        "spread": lambda x: (N * x).sum(),
+    }[work]
+    run(mn.asarray(rng.random(counts.size))).compute()  # compiles
+    x = mn.asarray(rng.random(counts.size))
+    tracemalloc.start()
+    run(x).compute()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < length * 8 / 4

@@ -61,6 +61,9 @@ def recording_body(iteration: Expr | None) -> Iterator[None]:
 
 
 State = TypeVar("State")
+_SAME_SEGMENTS = (
+    "to values of a nested array M of equal lengths and positions give N's with N.with_values(M.values)"
+)
 
 
 @shows_user_frames
@@ -96,6 +99,10 @@ def cond(predicate: object, then: Callable[[], State], otherwise: Callable[[], S
         first, nesting = taken_apart(then())
     with recording_body(None):
         second, other = taken_apart(otherwise(), nesting)
+    if nesting != other and str(nesting) == str(other):
+        raise ShapeError(
+            f"mn.cond gives {nesting} on both sides, but not the same segments: {_SAME_SEGMENTS}"
+        )
     if nesting != other:
         raise ShapeError(f"mn.cond gives {nesting} on one side and {other} on the other")
     firsts, seconds = [], []
@@ -539,8 +546,8 @@ class _LoopRecorder:
             raise DTypeError("the step returns None: let it return the next state")
         if nesting != self._nesting and str(nesting) == str(self._nesting):
             raise ShapeError(
-                f"the step returns {nesting} with other lengths or positions than the state's: segments stay "
-                "the same from one iteration to the next"
+                f"the step returns {nesting}, but not the state's segments, which stay the same from one "
+                f"iteration to the next: {_SAME_SEGMENTS}"
             )
         if nesting != self._nesting:
             raise ShapeError(f"the step returns {nesting}, but the state is {self._nesting}")

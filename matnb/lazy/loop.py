@@ -61,9 +61,7 @@ def recording_body(iteration: Expr | None) -> Iterator[None]:
 
 
 State = TypeVar("State")
-_SAME_SEGMENTS = (
-    "to values of a nested array M of equal lengths and positions give N's with N.with_values(M.values)"
-)
+_SAME_SEGMENTS = "values of M in equal segments are taken over by N.with_values(M.values)"
 
 
 @shows_user_frames
@@ -99,12 +97,9 @@ def cond(predicate: object, then: Callable[[], State], otherwise: Callable[[], S
         first, nesting = taken_apart(then())
     with recording_body(None):
         second, other = taken_apart(otherwise(), nesting)
-    if nesting != other and str(nesting) == str(other):
-        raise ShapeError(
-            f"mn.cond gives {nesting} on both sides, but not the same segments: {_SAME_SEGMENTS}"
-        )
     if nesting != other:
-        raise ShapeError(f"mn.cond gives {nesting} on one side and {other} on the other")
+        hint = f": other segments; {_SAME_SEGMENTS}" if str(nesting) == str(other) else ""
+        raise ShapeError(f"mn.cond gives {nesting} on one side and {other} on the other{hint}")
     firsts, seconds = [], []
     for path, one, two in zip(
         nesting.paths("result"), map(expression_of, first), map(expression_of, second), strict=True

@@ -61,6 +61,7 @@ def recording_body(iteration: Expr | None) -> Iterator[None]:
 
 
 State = TypeVar("State")
+_SAME_SEGMENTS = "values of M in equal segments are taken over by N.with_values(M.values)"
 
 
 @shows_user_frames
@@ -97,7 +98,8 @@ def cond(predicate: object, then: Callable[[], State], otherwise: Callable[[], S
     with recording_body(None):
         second, other = taken_apart(otherwise(), nesting)
     if nesting != other:
-        raise ShapeError(f"mn.cond gives {nesting} on one side and {other} on the other")
+        hint = f": other segments; {_SAME_SEGMENTS}" if str(nesting) == str(other) else ""
+        raise ShapeError(f"mn.cond gives {nesting} on one side and {other} on the other{hint}")
     firsts, seconds = [], []
     for path, one, two in zip(
         nesting.paths("result"), map(expression_of, first), map(expression_of, second), strict=True
@@ -539,8 +541,8 @@ class _LoopRecorder:
             raise DTypeError("the step returns None: let it return the next state")
         if nesting != self._nesting and str(nesting) == str(self._nesting):
             raise ShapeError(
-                f"the step returns {nesting} with other lengths or positions than the state's: segments stay "
-                "the same from one iteration to the next"
+                f"the step returns {nesting}, but not the state's segments, which stay the same from one "
+                f"iteration to the next: {_SAME_SEGMENTS}"
             )
         if nesting != self._nesting:
             raise ShapeError(f"the step returns {nesting}, but the state is {self._nesting}")

@@ -103,7 +103,8 @@ class StructureMethods:
         stable
             Sort values by where they go, and combine those that meet as ``N.reduce`` does, in their order, so
             that the bits of float sums do not depend on how the array is cut. Otherwise values are added in
-            order within each block, then block by block. Other results have the same bits in either case.
+            order within each block, then block by block. Other results have the same bits in either case,
+            but for the sign of a zero.
 
         Returns
         -------

@@ -114,11 +114,11 @@ def _save(segments: AnyNested, path: str | os.PathLike[str]) -> None:
     begins = levels[:1]
     for offsets in levels[1:]:
         begins.append(offsets[begins[-1]])
-    _check_longest(segments, begins[-1])
-    write_lists(path, _chunks(begins, levels[1:], segments.values))
+    longest = _checked_longest(segments, begins[-1])
+    write_lists(path, _chunks(begins, levels[1:], segments.values), longest)
 
 
-def _check_longest(segments: AnyNested, begins: DistArray) -> None:
+def _checked_longest(segments: AnyNested, begins: DistArray) -> int:
     # A list is written in one piece.
     if isinstance(segments, NestedArray):
         longest = segments.longest
@@ -132,6 +132,7 @@ def _check_longest(segments: AnyNested, begins: DistArray) -> None:
             f"{bytes_text(limit)} for bringing values into this process, and a list is written in one piece: "
             "save N.values and N.offsets as arrays, or raise the limit with mn.start(compute_limit=...)"
         )
+    return longest
 
 
 class _Reader:

@@ -97,7 +97,7 @@ class RunningValues:
         stable
             Of a monoid: add floats in the order of values, one block after the other, so that the bits do not
             depend on how the array is cut. Otherwise those of long segments may differ in the last bits.
-            Whole numbers, "min" and "max" have the same bits in either case.
+            Whole numbers, "min" and "max" have the same bits in either case, but for the sign of a zero.
 
         Returns
         -------

@@ -175,7 +175,7 @@ class TableGroups:
         ColumnError
             For an unknown column.
         OptionError
-            Without a name, for other than one column.
+            Without a name, for other than one column; and for what is no name.
 
         Examples
         --------
@@ -187,6 +187,11 @@ class TableGroups:
         if name is None and len(self._values) != 1:
             raise OptionError(
                 f'nested of {len(self._values)} columns: give the name of one, as in nested("tip")'
+            )
+        if name is not None and not isinstance(name, str):
+            raise OptionError(
+                f'nested of a {type(name).__name__}: give the name of one column, as in nested("tip"); '
+                "mn.groupby(keys).nested(values) takes arrays"
             )
         (name,) = self._values if name is None else self._table._named(name)
         table, known = self._grouped()

@@ -105,8 +105,14 @@ def test_a_nested_array_is_a_state(engine: str, strategy: str) -> None:
 def test_segments_of_a_state_stay(engine: str) -> None:
     N = mn.nested.unflatten(np.arange(5.0), [2, 0, 3])
     other = mn.nested.unflatten(np.arange(5.0), [3, 0, 2])
-    with pytest.raises(mn.errors.ShapeError, match="of 3 segments with other lengths or positions than the"):
+    with pytest.raises(mn.errors.ShapeError, match="of 3 segments, but not the state's segments, which stay"):
         mn.iterate(lambda M: other * M.values.sum(), N, max_iterations=2)
+    with pytest.raises(mn.errors.ShapeError, match="on the other: other segments; values of M in equal"):
+        mn.cond(N.values.sum() > 1, lambda: N, lambda: other)
+    same = N[[0, 1, 2]]  # of equal lengths, but made in another way
+    with pytest.raises(mn.errors.ShapeError, match=r"in equal segments .*N\.with_values\(M\.values\)"):
+        mn.iterate(lambda M: M[[0, 1, 2]], N, max_iterations=2)
+    assert mn.cond(N.values.sum() > 1, lambda: N, lambda: N.with_values(same.values)).tolist() == N.tolist()
     with pytest.raises(mn.errors.ShapeError, match=r"NestedArray of 2 segments, but the state is .* of 3"):
         mn.iterate(lambda M: M[:2], N, max_iterations=2)
     with pytest.raises(mn.errors.ShapeError, match="the step returns array, but the state is NestedArray"):

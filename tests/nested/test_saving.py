@@ -24,6 +24,7 @@ from matnb.errors import (
     TooLargeError,
     UnsupportedError,
 )
+from matnb.io import lists
 from matnb.nested import files
 
 SUFFIXES = (".parquet", ".arrow", ".feather")
@@ -103,8 +104,11 @@ def test_each_block_comes_once_and_pieces_are_small(tmp_path: Path, monkeypatch:
         layout, bring = real(node)
         return layout, lambda number: (blocks.append((node.shape, number)), bring(number))[1]
 
-    def noted(path: Any, chunks: Iterable[Any]) -> None:
-        written(path, ((sizes.append(values.size), (values, levels))[1] for values, levels in chunks))
+    def noted(path: Any, chunks: Iterable[Any], longest: int) -> None:
+        assert longest == 5
+        written(
+            path, ((sizes.append(values.size), (values, levels))[1] for values, levels in chunks), longest
+        )
 
     monkeypatch.setattr(type(files.current_session()), "blocks", lambda self, node: counted(node))
     monkeypatch.setattr(files, "write_lists", noted)
@@ -114,6 +118,21 @@ def test_each_block_comes_once_and_pieces_are_small(tmp_path: Path, monkeypatch:
     assert len(blocks) == len(set(blocks)) > 8
     assert (max(sizes), sum(sizes)) == (1000, 10_000)
     assert parquet.ParquetFile(tmp_path / "a.parquet").num_row_groups == len(sizes) > 10
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_a_long_list_has_no_dictionary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, levels: int) -> None:
+    # Parquet would fill it to the end of the list, for seconds, and could not be interrupted.
+    monkeypatch.setattr(lists, "_LONG", 100)
+    for count, has_dictionary in ((100, True), (101, False)):
+        nested: Any = mn.nested.unflatten(np.arange(count + 3), [count, 3])
+        if levels == 2:
+            short = mn.nested.unflatten(np.arange(count + 3), [count - 10, 10, 3])
+            nested = mn.nested.unflatten(short, [2, 1])
+        mn.save(nested, tmp_path / "a.parquet")
+        written = parquet.read_metadata(tmp_path / "a.parquet").row_group(0).column(0)
+        assert written.has_dictionary_page == has_dictionary
+        assert mn.nested.load(tmp_path / "a.parquet").tolist() == nested.tolist()
 
 
 def test_a_url_is_written_to(tmp_path: Path) -> None:

@@ -418,6 +418,9 @@ def test_what_no_segments_are_made_of() -> None:
         groups[["people", "fare"]].nested()
     with pytest.raises(ColumnError, match="no column 'fares'"):
         groups.nested("fares")
+    for given in (["people", "fare"], mn.table(TABLES["trips"])["fare"]):
+        with pytest.raises(OptionError, match=f"nested of a {type(given).__name__}: give the name"):
+            groups.nested(given)
 
 
 @pytest.mark.parametrize("use", ["pivot", "dropna", "groupby"])

@@ -113,7 +113,7 @@ class RunningValues:
 
         Notes
         -----
-        An operator of one's own is applied to pairs of a flag, whether a segment begins, and a running value
+        A user-defined operator is applied to pairs of a flag, whether a segment begins, and a running value
         (Blelloch, "Prefix sums and their applications", 1990, section 1.5).
 
         Examples
@@ -126,7 +126,14 @@ class RunningValues:
         [[1, 1, 2], [], [0, 1]]
         """
         array: Any = self  # a nested array, which has these methods
-        return _scanned(array, operator, identity, update, exclusive, reverse, stable, check)
+        may_be_monoid = identity is None and update is None
+        monoid = monoid_of(operator, "scan") if may_be_monoid else None
+        if monoid is not None:
+            return _by_monoid(array, monoid, exclusive, reverse, stable)
+        if stable:
+            name = getattr(operator, "__name__", type(operator).__name__)
+            raise OptionError(f"scan: stable=True with {name}: it is for monoids, given by name or ufunc")
+        return _by_operator(array, operator, identity, update, exclusive, reverse, check)
 
     def cumsum(self, *, stable: bool = False) -> NestedArray:
         """Return the cumulative sum within each segment; ``stable`` as in :meth:`scan`."""
@@ -137,19 +144,7 @@ class RunningValues:
         return self.scan("times")
 
 
-def _scanned(
-    array: NestedArray,
-    operator: object,
-    identity: object,
-    update: Callable[..., object] | None,
-    exclusive: bool,
-    reverse: bool,
-    stable: bool,
-    check: bool,
-) -> NestedArray:
-    monoid = None if identity is not None or update is not None else monoid_of(operator, "scan")
-    if monoid is None:
-        return _by_operator(array, operator, identity, update, exclusive, reverse, stable, check)
+def _by_monoid(array: NestedArray, monoid: str, exclusive: bool, reverse: bool, stable: bool) -> NestedArray:
     if monoid in ("min", "max") and array.dtype.kind == "c":
         raise DTypeError(f"{monoid} of complex segments: complex numbers have no order")
     dtype = reduced_dtype(MONOIDS[monoid], array.dtype)
@@ -169,7 +164,6 @@ def _by_operator(
     update: Callable[..., object] | None,
     exclusive: bool,
     reverse: bool,
-    stable: bool,
     check: bool,
 ) -> NestedArray:
     name = getattr(operator, "__name__", type(operator).__name__)
@@ -184,8 +178,6 @@ def _by_operator(
                 f"scan: {name} is none of the monoids {', '.join(_UFUNC_OF)}: give identity=, what running "
                 "values begin with, as to mn.scan"
             )
-    if stable:
-        raise OptionError(f"scan: stable=True with {name}: it is for monoids, given by name or ufunc")
     ufunc_or_function: Any = getattr(operator, "__wrapped__", operator)
     given = array._turned() if reverse else array
     found = scan_segments(

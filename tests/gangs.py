@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from written import written
 
 from matnb.backend.iteration_boundary import Listener
 from matnb.backend.mailbox import Keeper, Mailbox, Tag
@@ -17,7 +18,7 @@ from matnb.backend.performer import Performed
 from matnb.backend.worker import Failed, TaskFailed
 from matnb.blocks.formats import Block, Csr, Dense, Empty, csr_block, freeze
 from matnb.blocks.kernels.elementwise import Link
-from matnb.program.operators import Constant, Fused, Join, Multiply
+from matnb.program.operators import Fused, Join, Multiply
 from matnb.program.plan import Step, Task
 from matnb.program.program import Batch, Iterate, Program
 
@@ -238,7 +239,7 @@ def power_program(
         steps = (
             Step(join, tuple(place + 1 for place in places)),
             Step(Multiply("plus_times", dtype), (0, len(owners) + 1)),
-            Step(Constant(Dense(np.array(0.5))), ()),
+            Step(written(np.array(0.5)), ()),
             Step(half, (len(owners) + 2, len(owners) + 3)),
         )
         tasks.append(

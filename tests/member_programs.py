@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from members import results_of
+from written import written
 
 from matnb.backend.executor import StepMemory, execute
 from matnb.blocks.formats import Block, Dense, Empty, csr_block, to_numpy
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.one_pass import Share
-from matnb.program.operators import Constant, Finish, Fused, Join, Multiply, Operator
+from matnb.program.operators import Finish, Fused, Join, Multiply, Operator
 from matnb.program.plan import Step, Task
 from matnb.program.program import Batch, Iterate, Program
 
@@ -40,8 +41,8 @@ def apply(name: str, *dtypes: np.dtype, dtype: np.dtype = FLOAT) -> Fused:
     return Fused((Link(name, inputs, dtype, 0, False, tuple(range(len(inputs)))),))
 
 
-def constant(value: float, dtype: np.dtype = FLOAT) -> Constant:
-    return Constant(Dense(np.array(value, dtype)))
+def constant(value: float, dtype: np.dtype = FLOAT) -> Operator:
+    return written(np.array(value, dtype))
 
 
 def task(key: str, owner: int, inputs: Sequence[str], *steps: tuple[Operator, tuple[int, ...]]) -> Task:

@@ -12,7 +12,7 @@ from matnb.blocks.grid import region_shape
 from matnb.blocks.kernels.shaping import join
 from matnb.expr.client_data import held
 from matnb.expr.nodes import Expr
-from matnb.ops.creation import piece_of
+from matnb.ops.creation import inline_blocks, piece_of
 from matnb.program.operators import Multiply
 from matnb.program.plan import Plan, Slot, Stored, Task, Workers
 from matnb.program.program import Action, Batch, Branch, Iterate, Program, Registers
@@ -24,7 +24,7 @@ THREE = Workers((0, 1, 2), 1, 0)
 def run_by_hand(plan: Plan, stored: Mapping[Slot, Block] | None = None) -> dict[Slot, Block]:
     """Run the steps of a plan in this process, one task after another."""
     values = dict(stored or {})
-    values |= {slot: Dense(node.value) for slot, node in plan.constants.items()}
+    values |= inline_blocks(plan)
     for one in plan.shipments:
         values[one.key] = piece_of(held(one.expression), one.region)
     return run_tasks(plan.tasks, values)

@@ -16,6 +16,7 @@ from matnb.backend.results import ProgramOutcome
 from matnb.backend.watch_protocol import Watch
 from matnb.blocks.formats import Dense
 from matnb.events import TaskTimed
+from matnb.expr.nodes import Literal
 from matnb.program.operators import Constant
 from matnb.program.plan import Plan, Slot, Step, Task
 from matnb.program.program import Action, Batch, Branch, Iterate, Program, check_held
@@ -174,10 +175,11 @@ class ProgramWalker:
 
     def _count(self, name: Slot, number: int) -> None:
         # The number of an iteration, made by a task of its own as all values are.
-        block = Dense(np.array(number, _COUNT))
-        task = Task(name, (Step(Constant(block), ()),), (), self._program.owners[name], "count")
+        literal = Literal(np.array(number, _COUNT).tobytes(), (), _COUNT)
+        constant = Constant.of(literal, ())
+        task = Task(name, (Step(constant, ()),), (), self._program.owners[name], "count")
         self._run([task], [name])
-        self._scalars[name] = block.values.item()
+        self._scalars[name] = number
 
     def _move(self, names: Sequence[Slot], sources: Sequence[Slot]) -> None:
         # All at once: an array may change places with another.

@@ -15,8 +15,9 @@ from matnb.backend import worker
 from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled, cancelled
 from matnb.backend.kept import Kept
 from matnb.backend.shared_tasks import SharedTasks, TaskGraph, is_small
-from matnb.blocks.formats import Dense
+from matnb.blocks.formats import Block
 from matnb.expr.retention import is_small as is_small_value
+from matnb.ops.creation import inline_blocks
 from matnb.program.memory import depth_first
 from matnb.program.plan import Plan, Slot, Task
 
@@ -82,9 +83,9 @@ class ProcessEngine(DaskEngine):
         begin = time.perf_counter()
         run_id = worker.RunId(self._prefix, next(self._runs))
         self._answers.check_alive(split.tasks)
-        numbers = {slot: Dense(node.value) for slot, node in plan.constants.items()}
+        inline = inline_blocks(plan)
         read = (slot for own in split.given.values() for slot in own)
-        named = {slot: numbers[slot] if slot in numbers else given[slot].key for slot in read}
+        named = {slot: inline[slot] if slot in inline else given[slot].key for slot in read}
         del given  # an error's traceback keeps this frame
         parameters = {
             owner: (
@@ -180,7 +181,7 @@ async def do_part(
     owner: int,
     tasks: Sequence[Task],
     results: Sequence[Slot],
-    given: Mapping[Slot, Dense | str],
+    given: Mapping[Slot, Block | str],
     dask_worker: Worker,
 ) -> tuple[worker.Report, dict[Slot, Any]] | None:
     """Do a worker's part of a run on one of its threads, and return its report and what it made.
@@ -192,7 +193,8 @@ async def do_part(
     results
         What is returned of what they make.
     given
-        Numbers, and Dask's names of blocks that the worker has; None is returned where it does not.
+        Numbers and small blocks, and Dask's names of blocks that the worker has; None is returned where it
+        does not.
     """
     values: dict[Slot, Any] = {}
     for slot, one in given.items():

@@ -19,8 +19,9 @@ from matnb.backend.engine_dask import (
 from matnb.backend.futures import POLL_SECONDS
 from matnb.backend.kept import Kept, LocalBlock
 from matnb.backend.shared_tasks import SharedTasks, TaskGraph, is_small, num_threads
-from matnb.blocks.formats import Block, Dense, freeze
+from matnb.blocks.formats import Block, freeze
 from matnb.events import TaskTimed
+from matnb.ops.creation import inline_blocks
 from matnb.program.plan import Plan, Slot
 
 
@@ -116,10 +117,9 @@ class ThreadEngine(DaskEngine):
 
     def _read(self, plan: Plan, graph: TaskGraph, given: Mapping[Slot, Kept]) -> dict[Slot, Any]:
         # The values that tasks read and do not make, wherever they are.
-        kept = {key: given[key] for key in graph.given if key not in plan.constants}
+        kept = {key: given[key] for key in graph.given if key not in plan.inline}
         fetched = self._answers.bring(list(kept.values()), self._cluster.alive())
-        numbers = {slot: Dense(node.value) for slot, node in plan.constants.items()}
-        return {**numbers, **dict(zip(kept, fetched, strict=True))}
+        return {**inline_blocks(plan), **dict(zip(kept, fetched, strict=True))}
 
     def _do(self, sharing: SharedTasks, graph: TaskGraph, plan: Plan, owners: set[int]) -> None:
         if graph.has_run and graph.is_simple and is_small(plan, owners):

@@ -13,7 +13,8 @@ from distributed import get_worker
 from matnb.backend import worker
 from matnb.backend.kept import Kept, LocalBlock, LocalRef, resolved
 from matnb.backend.shared_tasks import SharedTasks, TaskGraph, num_threads
-from matnb.blocks.formats import Dense
+from matnb.blocks.formats import Block
+from matnb.ops.creation import inline_blocks
 from matnb.program.memory import depth_first
 from matnb.program.plan import Plan, Slot, Task
 
@@ -62,7 +63,7 @@ class PlanRun:
         return sorted({task.owner for task in self.plan.tasks})
 
 
-Reference: TypeAlias = TaskRef | LocalRef | Dense  # what a task's parameters have for a value
+Reference: TypeAlias = TaskRef | LocalRef | Block  # what a task's parameters have for a value
 
 
 def reference_to(kept: Kept) -> TaskRef | LocalRef:
@@ -73,13 +74,13 @@ def reference_to(kept: Kept) -> TaskRef | LocalRef:
 def graph_of(run: PlanRun, there: Mapping[Slot, Kept]) -> DaskGraph:
     """Return the graph of a run, of what is there already or was sent before."""
     plan = run.plan
-    numbers = {slot: Dense(node.value) for slot, node in plan.constants.items()}
+    inline = inline_blocks(plan)
     named = {task.key: f"{run.run_id}-{task.key}" for task in plan.tasks}
 
     def reference(slot: Slot) -> Reference:
         if slot in named:
             return TaskRef(named[slot])
-        return numbers[slot] if slot in numbers else reference_to(there[slot])
+        return inline[slot] if slot in inline else reference_to(there[slot])
 
     return (_bundled if is_bundled(plan) else _by_tasks)(run, named, reference)
 

@@ -212,8 +212,7 @@ class TaskRows:
         else:
             is_last = _is_functions(last)
         return is_last and all(
-            isinstance(one, op.Cut | op.Stretch)
-            or (isinstance(one, op.Constant) and isinstance(one.block, Dense))
+            isinstance(one, op.Cut | op.Stretch | op.Constant)
             or (isinstance(last, op.Fill) and _is_functions(one))
             for one in before
         )
@@ -363,8 +362,8 @@ def _is_functions(operator: object) -> bool:
 
 def _window_of(step: Step, windows: Sequence[_Window | None]) -> _Window | None:
     match step.operator:
-        case op.Constant(Dense(values)):
-            return _Window(values, None)
+        case op.Constant() as constant:
+            return _Window(constant.block.values, None)
         case op.Cut(bounds):
             of = windows[step.arguments[0]]
             if of is None or of.part is not None or of.values.ndim != len(bounds) or not bounds:

@@ -26,9 +26,9 @@ from matnb.io.source import (
 )
 from matnb.ops.reference import Value, value_of
 from matnb.ops.registry import lowers, means
-from matnb.program.operators import Constant, Run
+from matnb.program.operators import Run
 from matnb.program.place import default_layout
-from matnb.program.plan import Plan, Slot, Workers
+from matnb.program.plan import InlineBlock, Plan, Slot, Workers
 from matnb.program.regions import region_size
 from matnb.program.writer import PlanWriter, Slots, TaskWriter
 
@@ -81,9 +81,9 @@ def labels_here(source: Source) -> Block:
     return source.labels(context, 0, context.found.shape[0])
 
 
-# Tasks: blocks of a user's data are sent, or travel inside the plan; sources are read in pieces.
+# Tasks: blocks of a user's data are sent before or along with them; sources are read in pieces.
 
-INLINE_BYTES = 16 * 1024  # up to here a block travels inside the plan, which saves a round trip
+INLINE_BYTES = 16 * 1024  # up to here a block is sent along with the tasks, which saves a round trip
 
 
 @lowers(Data)
@@ -113,19 +113,31 @@ def lower_data(node: Data, made: Expr, layout: Layout, writer: PlanWriter) -> No
     KeyError
         When no copy is held here; the caller has checked.
     """
-    block = held(node)
-    if block is None:
+    if held(node) is None:
         raise KeyError(node)
     keys = []
     for region, owner in zip(layout.grid.regions(), layout.owners, strict=True):
         num_bytes = writer.bytes_of(node, region)
         if num_bytes <= INLINE_BYTES:
             task = TaskWriter()
-            task.do(Constant(piece_of(block, region)))
+            task.read(writer.inline(node, region))
             keys.append(writer.add(task, owner, "data", num_bytes, made))
         else:
             keys.append(writer.ship(node, region, owner, num_bytes))
     writer.finish(made, layout, keys, "data", "given in this process")
+
+
+def inline_blocks(plan: Plan) -> dict[Slot, Block]:
+    """Return the numbers and small blocks that are sent along with a plan's tasks, of this run's arrays."""
+    found: dict[Slot, Block] = {}
+    for slot, one in plan.inline.items():
+        if isinstance(one, InlineBlock):
+            block = held(one.expression)
+            assert block is not None, "a plan sends what is held here"
+            found[slot] = piece_of(block, one.region)
+        else:
+            found[slot] = Dense(one.value)
+    return found
 
 
 def piece_of(block: Block, region: Region) -> Block:

@@ -13,10 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.creation import Random, drawn_anew
-from matnb.blocks.formats import Dense, to_numpy
+from matnb.blocks.formats import to_numpy
 from matnb.blocks.grid import Region, all_of, region_shape
 from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.shaping import cut
 from matnb.blocks.kernels.tiles import LONG_ROW
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import ANNIHILATORS
@@ -265,16 +264,18 @@ def _write_piece(
                 values[node, own] = value(*read[0])
             else:
                 assert isinstance(node, Pad), "of others something is around the rectangle"
-                values[node, own] = _write_constant(task, _constant_of(node, own), region_shape(own))
+                number = _constant_of(node, own)
+                constant = Literal(number.tobytes(), (), number.dtype)
+                values[node, own] = _write_constant(task, constant, region_shape(own))
     return [value(node, operand_region(node.shape, region)) for node in wanted]
 
 
-def _write_constant(task: TaskWriter, number: np.ndarray, shape: tuple[int, ...]) -> tuple[bool, int]:
+def _write_constant(task: TaskWriter, number: Literal, shape: tuple[int, ...]) -> tuple[bool, int]:
     # Few go with the plan.
     if prod(shape) <= _FEW:
-        return task.do(Constant(Dense(np.full(shape, number))))
-    size = prod(shape) * number.itemsize
-    return task.do(Stretch(shape), task.do(Constant(Dense(number))), num_bytes=size)
+        return task.do(Constant.filled(number, shape))
+    size = prod(shape) * number.dtype.itemsize
+    return task.do(Stretch(shape), task.do(Constant.of(number, ())), num_bytes=size)
 
 
 # Arrays made of a rectangle and of what is around it, such as u[1:-1, 1:-1] = f(u), and slices that lie in
@@ -470,5 +471,5 @@ def _operator(node: Expr, region: Region) -> Operator:
         case Create(creation) | Draw(creation):
             return Make(creation, region)
         case Literal():
-            return Constant(cut(Dense(node.value), tuple(slice(*bounds) for bounds in region)))
+            return Constant.of(node, region)
     raise TypeError(f"{type(node).__name__} is not elementwise")

@@ -19,13 +19,13 @@ from matnb.passes.order import ordered
 from matnb.plan.looping import ControlPlan, plan_control
 from matnb.plan.structural_key import StructuralKey
 from matnb.program.operators import Constant, Make
-from matnb.program.plan import Plan, Shipment, Slot, Stage, Stored, Workers
+from matnb.program.plan import InlineBlock, Plan, Shipment, Slot, Stage, Stored, Workers
 
 _MOST_PLANS = 64
 _MOST_CONTROL_PLANS = 32
 _NUMBERS = (float, complex, bytes, np.generic, np.ndarray)
 _PLAIN = frozenset([int, bool, type(None)])
-_WITH_EXPRESSIONS = ("stages", "shipments", "outputs", "reused", "scattered", "constants")  # fields of a plan
+_WITH_EXPRESSIONS = ("stages", "shipments", "outputs", "reused", "scattered", "inline")  # fields of a plan
 
 
 class Unfit(Exception):  # noqa: N818  not an error: a plan is made anew
@@ -148,7 +148,12 @@ class CachedPlan:
         self._outputs = tuple((number_of(node), array) for node, array in plan.outputs.items())
         self._reused = tuple((number_of(node), array) for node, array in plan.reused.items())
         self._scattered = tuple(map(number_of, plan.scattered))
-        self._constants = tuple((slot, number_of(node)) for slot, node in plan.constants.items())
+        self._inline = tuple(
+            (slot, number_of(one.expression), one.region)
+            if isinstance(one, InlineBlock)
+            else (slot, number_of(one), None)
+            for slot, one in plan.inline.items()
+        )
         self._others = _others(plan, _WITH_EXPRESSIONS)
         self._origins = tuple(
             (numbers[node], tuple(places[one] for one in recorded if one in places))
@@ -204,7 +209,10 @@ class CachedPlan:
             outputs={nodes[number]: array for number, array in self._outputs},
             reused={nodes[number]: array for number, array in self._reused},
             scattered=tuple(nodes[number] for number in self._scattered),
-            constants={slot: nodes[number] for slot, number in self._constants},  # type: ignore[misc]  # literals
+            inline={
+                slot: nodes[number] if region is None else InlineBlock(nodes[number], region)  # type: ignore[misc, arg-type]  # literals, data
+                for slot, number, region in self._inline
+            },
             **self._others,  # type: ignore[arg-type]  # the fields of a plan
         )
         return Planned(

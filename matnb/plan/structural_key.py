@@ -24,8 +24,6 @@ from matnb.expr.nodes import (
 from matnb.ops.indexing import Put
 from matnb.program.plan import Stored, Workers
 
-# Below this a user's array may travel inside the plan, or in it as a whole.
-_LARGE_BYTES = 1 << 20
 # Numbers that passes look at: what they do to one of these they do not do to others.
 _SPECIAL = (0.0, 0.5, 1.0, 2.0)
 # Functions of whole numbers or booleans that passes may find to be zero whatever they are applied to.
@@ -93,8 +91,8 @@ def structural_key(
                 numbers.add(place)
                 parts.append((Literal, node.element))
         elif isinstance(node, Data):
-            large = not node.sparse and node.size * node.dtype.itemsize >= _LARGE_BYTES
-            parts.append((Data, node.shape, node.dtype) if large else node.digest)
+            # Where entries are decides cuts; of a dense array no value is looked at, and none is in a plan.
+            parts.append(node.digest if node.sparse else (Data, node.shape, node.dtype))
         else:
             own = tuple(node.__dict__[name] for name in node_fields(type(node)).parameter_names)
             told = own if node.plain else _told(node, own)

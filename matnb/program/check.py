@@ -5,8 +5,13 @@ Tests check each one that is written; an engine does not.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 
+import numpy as np
+
+from matnb.blocks.kernels.calls import Function
+from matnb.expr.nodes import Data, Expr
 from matnb.program.plan import Plan, Slot, Task
 from matnb.program.program import Action, Batch, Branch, Iterate, Program, Registers
 
@@ -31,9 +36,18 @@ def check_plan(plan: Plan, owners: Collection[int] = (), present: Collection[Slo
     ContractError
         Naming the first thing that does not hold.
     """
-    there = {*present, *plan.constants, *(one.key for one in plan.shipments)}
+    there = {*present, *plan.inline, *(one.key for one in plan.shipments)}
     there.update(key for array in plan.reused.values() for key in array.keys)
     made = _check_tasks(plan.tasks, there, owners)
+    for task in plan.tasks:
+        for step in task.steps:
+            _hold(not holds_arrays(step.operator), f"{task.key}: {step.operator} holds an array of one run")
+    for stage in plan.stages:
+        if isinstance(stage.expression, Data):
+            given = [task for task in plan.tasks if task.key in stage.tasks]
+            _hold(
+                not any(task.steps for task in given), f"a value of {stage.expression} is written in a task"
+            )
     at = {one.key: one.owner for one in plan.shipments} | {one.key: one.owner for one in plan.tasks}
     for stage in plan.stages:
         missing = set(stage.tasks) - made - there
@@ -115,6 +129,25 @@ def _check_tasks(tasks: Sequence[Task], there: Collection[Slot], owners: Collect
         _hold(task.working_bytes >= 0, f"{task.key} takes negative memory")
         made.add(task.key)
     return made
+
+
+def holds_arrays(value: object) -> bool:
+    """Tell whether there is an array in an operator, or in whatever else a plan is made of.
+
+    A user's function is not looked into: it is distinguished by all that it reads.
+    """
+    stack = [value]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, np.ndarray):
+            return True
+        if isinstance(one, Mapping):
+            stack.extend(one.values())
+        elif isinstance(one, tuple | list | set | frozenset):
+            stack.extend(one)
+        elif is_dataclass(one) and not isinstance(one, type | Expr | Function):
+            stack.extend(getattr(one, field.name) for field in fields(one))
+    return False
 
 
 def _hold(holds: bool, words: str) -> None:

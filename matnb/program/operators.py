@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
 
 from matnb.blocks.creation import Creation
-from matnb.blocks.formats import Block
+from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Region
 from matnb.blocks.kernels.calls import Function, Output
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.one_pass import Share
+from matnb.expr.nodes import Literal
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,33 @@ class Make:
     region: Region
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Constant:
-    """A small block of a user's data, sent with the plan."""
+    """A literal, a rectangle of one, or an array filled with one, written in the task.
 
-    block: Block
+    It is made of a literal alone, whose value a plan follows from. A block of a user's data has a slot that
+    each run fills, since other runs of the plan have other data.
+    """
+
+    content: bytes
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    @classmethod
+    def of(cls, literal: Literal, region: Region) -> Constant:
+        """Return a rectangle of a literal."""
+        part = literal.value[tuple(slice(*bounds) for bounds in region)]
+        return cls(part.tobytes(), part.shape, part.dtype)
+
+    @classmethod
+    def filled(cls, literal: Literal, shape: tuple[int, ...]) -> Constant:
+        """Return an array of a shape, filled with a literal that is a single number."""
+        return cls(literal.content * prod(shape), shape, literal.dtype)
+
+    @property
+    def block(self) -> Dense:
+        """The constant as a read-only block."""
+        return Dense(np.frombuffer(self.content, self.dtype).reshape(self.shape))
 
 
 @dataclass(frozen=True)

@@ -151,8 +151,18 @@ class Shipment:
 
 
 @dataclass(frozen=True)
+class InlineBlock:
+    """A small block of a user's data, sent along with the tasks that read it."""
+
+    expression: Data
+    region: Region
+
+
+@dataclass(frozen=True)
 class Plan:
     """Tasks without loops, in stages.
+
+    Nothing in it holds a value of a user's array: it is used again for other arrays of the same form.
 
     Parameters
     ----------
@@ -174,12 +184,13 @@ class Plan:
         Sparse arrays whose transposes meet dense ones without being made, as often as they do.
     lasting
         Bytes of the values, by slot, made once for a loop, which stay as long; ``peaks`` have none of it.
-    constants
-        The slots of numbers that are sent with the tasks: other runs of the same plan may have others.
+    inline
+        The slots of numbers and of small blocks of a user's data, which are sent along with the tasks: other
+        runs of the same plan have others.
     work
         Of each stage.
     sizes
-        About how many bytes each value has that is made, sent or read, by slot; of constants there are none.
+        About how many bytes each value has that is made, sent or read, by slot; not of what is inline.
     found
         What an engine found out about the tasks; plans for other expressions with these tasks share it.
     """
@@ -193,7 +204,7 @@ class Plan:
     moved_bytes: int
     scattered: tuple[Expr, ...] = ()
     lasting: Mapping[Slot, int] = field(default_factory=dict)
-    constants: Mapping[Slot, Literal] = field(default_factory=dict)
+    inline: Mapping[Slot, Literal | InlineBlock] = field(default_factory=dict)
     work: tuple[PlanWork, ...] = ()
     sizes: Mapping[Slot, int] = field(default_factory=dict, compare=False, repr=False)
     found: dict[str, object] = field(default_factory=dict, compare=False, repr=False)

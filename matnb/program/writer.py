@@ -16,7 +16,7 @@ from matnb.program.loads import PieceRead, PlacedPart, SimulatedLoads, lightest,
 from matnb.program.matching import Product
 from matnb.program.memory import estimate_bytes, peaks
 from matnb.program.operators import Cut, Flip, Join, Multiply, Operator
-from matnb.program.plan import Placed, Plan, Shipment, Slot, Stage, Step, Stored, Task, Workers
+from matnb.program.plan import InlineBlock, Placed, Plan, Shipment, Slot, Stage, Step, Stored, Task, Workers
 from matnb.program.regions import region_size
 
 Reads: TypeAlias = Sequence[tuple[Expr, Region]]  # regions of arrays that a task reads
@@ -244,7 +244,7 @@ class PlanWriter:
         self._stages: list[Stage] = []
         self._shipments: list[Shipment] = []
         self._lasting: dict[Slot, int] = {}
-        self._constants: dict[Slot, Literal] = {}
+        self._inline: dict[Slot, Literal | InlineBlock] = {}
         self._arrays: dict[Expr, int] = {}
         for array in stored.values():
             # An interrupted run did not tell its counts; then nobody knows how large its blocks are.
@@ -319,7 +319,13 @@ class PlanWriter:
         slot = self.found(node)
         if slot is None:
             slot = self.names[node] = self.slots.new()
-            self._constants[slot] = node
+            self._inline[slot] = node
+        return slot
+
+    def inline(self, node: Data, region: Region) -> Slot:
+        """Return the slot of a small block of a user's data that is given when the plan is sent."""
+        slot = self.slots.new()
+        self._inline[slot] = InlineBlock(node, region)
         return slot
 
     def each_block(
@@ -581,7 +587,7 @@ class PlanWriter:
             peaks(tasks, self._sizes, owners, shipped, staying, self.workers.threads),
             sum(self._sizes.get(key, 0) for key, _ in moved),
             lasting=self._lasting,
-            constants=self._constants,
+            inline=self._inline,
             sizes=self._sizes,
         )
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from written import written
 
 from matnb.backend import graphs, worker
 from matnb.backend.graphs import is_bundled, perform
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import whole
 from matnb.blocks.layout import Layout
-from matnb.program.operators import Accumulate, Constant
+from matnb.program.operators import Accumulate
 from matnb.program.plan import Plan, Step, Stored, Task
 
 FLOAT = np.dtype(np.float64)
@@ -29,7 +30,7 @@ def added(key: str, *inputs: str, owner: int = 0) -> Task:
 
 
 def constant(key: str, value: float) -> Task:
-    return Task(key, (Step(Constant(number(value)), ()),), (), 0, "data")
+    return Task(key, (Step(written(number(value)), ()),), (), 0, "data")
 
 
 # a and b from c; then their sum twice over, and what nobody wants

@@ -15,6 +15,7 @@ import strategies
 from block_checks import array_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from written import written
 
 from matnb.backend import executor, registers, small_passes
 from matnb.backend.executor import FRESH, PreparedTask, StepMemory, execute, in_turn
@@ -156,7 +157,7 @@ class Writing:
         dtype = self.draw(st.sampled_from([FLOAT] * 4 + [TRUTH, np.dtype("int64"), np.dtype("float32")]))
         block = self.draw(strategies.dense_blocks(shape, dtype))
         if self.draw(st.booleans()) and shape == ():
-            self.registers.append((self.writer.do(op.Constant(block)), dtype, shape))
+            self.registers.append((self.writer.do(written(block)), dtype, shape))
         else:
             self.registers.append((self.read(block), dtype, shape))
 
@@ -236,7 +237,7 @@ def functions(*names: str) -> list[tuple[str, op.Fused]]:
 def rank_task(ending: op.Fused | None = None) -> TaskWriter:
     """Return a task of A @ x * 0.5 + y, and perhaps the sum."""
     writer = TaskWriter()
-    half = writer.do(op.Constant(Dense(np.array(0.5))))
+    half = writer.do(written(np.array(0.5)))
     product = writer.do(MULTIPLY, writer.read("A"), writer.read("x"))
     (_, multiply), (_, add) = functions("multiply", "add")
     last = writer.do(add, writer.do(multiply, product, half), writer.read("y"))
@@ -427,7 +428,7 @@ def heat_task(rows: int, columns: int, is_last: bool) -> TaskWriter:
     writer = TaskWriter()
     (_, add), (_, multiply) = functions("add", "multiply")
     own, other, rate = (writer.read(name) for name in ("own", "other", "rate"))
-    factor = writer.do(op.Constant(Dense(np.full((), 0.75))))
+    factor = writer.do(written(np.full((), 0.75)))
 
     def flow(begin: int, end: int, after: int, source: int) -> int:
         def window(first: int, column: int, of: int) -> int:

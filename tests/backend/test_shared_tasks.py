@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from written import written
 
 from matnb.backend import worker
 from matnb.backend.shared_tasks import SharedTasks, TaskGraph
@@ -15,7 +16,7 @@ from matnb.blocks.grid import Grid
 from matnb.blocks.kernels.shaping import root_of
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Data
-from matnb.program.operators import Accumulate, Constant, Cut, Fill, Join
+from matnb.program.operators import Accumulate, Cut, Fill, Join
 from matnb.program.plan import Step, Stored, Task
 
 FLOAT = np.dtype(np.float64)
@@ -28,7 +29,7 @@ def added(key: str, *inputs: str, owner: int = 0) -> Task:
 
 
 def constant(key: str, value: float, owner: int = 0) -> Task:
-    return Task(key, (Step(Constant(Dense(np.array([value]))), ()),), (), owner, "data")
+    return Task(key, (Step(written(np.array([value])), ()),), (), owner, "data")
 
 
 @pytest.fixture(autouse=True)
@@ -159,7 +160,7 @@ def test_one_thread_begins_no_task_after_one_that_fails_or_once_the_run_is_stopp
 def test_rows_that_a_task_puts_together_are_made_in_one_array(alone: bool) -> None:
     lengths, width = (40_000, 50_000, 60_000), 8
     tasks = [
-        Task(f"c{place}", (Step(Constant(ones(length, width)), ()),), (), 0, "data")
+        Task(f"c{place}", (Step(written(ones(length, width)), ()),), (), 0, "data")
         for place, length in enumerate(lengths)
     ]
     tasks += [added(f"x{place}", f"c{place}", f"c{place}") for place in range(3)]
@@ -187,11 +188,11 @@ def test_a_task_whose_border_is_cut_out_of_a_block_in_the_same_array_copies_it(a
     edges = ((0, 1), (0, width)), ((rows - 1, rows), (0, width))
     steps = (
         *(Step(Cut(edge), (0,)) for edge in edges),
-        Step(Constant(Dense(np.zeros((rows - 2, width)))), ()),
+        Step(written(np.zeros((rows - 2, width))), ()),
         Step(Fill((*edges, middle), (rows, width), FLOAT), (1, 2, 3)),
     )
     tasks = [
-        Task("c", (Step(Constant(Dense(np.arange(4.0 * rows).reshape(rows, width))), ()),), (), 0, "data"),
+        Task("c", (Step(written(np.arange(4.0 * rows).reshape(rows, width)), ()),), (), 0, "data"),
         added("x0", "c", "c"),
         Task("x1", steps, ("x0",), 0, "map"),
     ]
@@ -209,7 +210,7 @@ def test_a_task_whose_border_is_cut_out_of_a_block_in_the_same_array_copies_it(a
 def test_what_stays_by_itself_lies_in_no_array_of_others() -> None:
     # else a small one that is kept would keep all that a task put together
     length, width = 50_000, 8
-    tasks = [Task("c", (Step(Constant(ones(length, width)), ()),), (), 0, "data")]
+    tasks = [Task("c", (Step(written(ones(length, width)), ()),), (), 0, "data")]
     tasks += [added(f"x{place}", "c", "c") for place in range(3)]
     join = Join(tuple((place * length, 0) for place in range(3)), (3 * length, width), FLOAT, False)
     tasks.append(Task("whole", (Step(join, (0, 1, 2)),), ("x0", "x1", "x2"), 0, "gather"))
@@ -232,7 +233,7 @@ def test_blocks_of_rows_of_an_array_that_stays_are_made_in_one_array(
     tasks = []
     for place, region in enumerate(layout.grid.regions()):
         shape = tuple(stop - start for start, stop in region)
-        tasks.append(Task(f"c{place}", (Step(Constant(ones(*shape)), ()),), (), 0, "data"))
+        tasks.append(Task(f"c{place}", (Step(written(ones(*shape)), ()),), (), 0, "data"))
         tasks.append(added(f"x{place}", f"c{place}", f"c{place}"))
     node = Data(b"stays", (2**17, 8), FLOAT, False)
     sharing = SharedTasks(RUN, TaskGraph(tasks, [(node, Stored(layout, ("x0", "x1")))]), {}, {"x0", "x1"})

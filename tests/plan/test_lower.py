@@ -22,8 +22,8 @@ from matnb.ops.interpret import interpret
 from matnb.ops.reference import block_of
 from matnb.plan.lower import lower
 from matnb.program.check import check_plan
-from matnb.program.operators import Constant, Cut, Fused, Join
-from matnb.program.plan import Plan, Stored, Task, Workers
+from matnb.program.operators import Cut, Fused, Join
+from matnb.program.plan import InlineBlock, Plan, Stored, Task, Workers
 from matnb.program.regions import operand_region, piece_cuts, region_size, slice_pieces
 
 FLOAT = np.dtype(np.float64)
@@ -278,10 +278,13 @@ def test_projected_bytes_count_what_is_there_at_once():
     assert size <= plan.projected_bytes <= 4 * size  # not a copy for every stage
 
 
-def test_small_data_travels_inside_the_plan():
-    plan = lower([data((10, 10)).expression], (), {}, THREE)
+def test_small_data_is_sent_along_with_the_tasks_and_is_not_in_them():
+    x = data((10, 10))
+    plan = lower([x.expression], (), {}, THREE)
     assert not plan.shipments
-    assert isinstance(plan.tasks[0].steps[0].operator, Constant)
+    (task,) = plan.tasks
+    assert not task.steps
+    assert plan.inline == {task.inputs[0]: InlineBlock(x.expression, ((0, 10), (0, 10)))}
     assert len(lower([data(seed=11).expression], (), {}, THREE).shipments) == 3
 
 

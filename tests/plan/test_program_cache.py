@@ -19,6 +19,7 @@ from matnb.expr.client_data import held, keep_copy
 from matnb.expr.nodes import Data, Expr, Regrid
 from matnb.expr.traverse import topological
 from matnb.lazy.array import DistArray
+from matnb.ops import creation
 from matnb.ops.creation import piece_of
 from matnb.ops.interpret import interpret
 from matnb.ops.reference import block_of
@@ -85,34 +86,35 @@ def planned(
 def without_expressions(plan: Plan) -> Plan:
     return replace(
         plan,
-        tasks=tuple(
-            replace(
-                one,
-                steps=tuple(
-                    (repr(type(step.operator)), step.arguments)
-                    if type(step.operator).__name__ == "Constant"
-                    else step
-                    for step in one.steps
-                ),
-            )
-            for one in plan.tasks
-        ),
         stages=tuple(replace(one, expression=None, inside=len(one.inside)) for one in plan.stages),
         shipments=tuple(replace(one, expression=None) for one in plan.shipments),
         outputs=tuple(plan.outputs.values()),
         reused=tuple(plan.reused.values()),
         scattered=len(plan.scattered),
-        constants=tuple(plan.constants),
+        inline=tuple(plan.inline),
     )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
-@given(programs(given_array), st.sampled_from([ONE, THREE]), st.booleans())
-def test_a_plan_used_again_is_the_plan_made_anew(pairs: list, workers: Workers, optimizes: bool) -> None:
+# A user's data is stored, or sent before the tasks or along with them: all, or small blocks alone.
+WAYS = {"stored": None, "sent before": -1, "sent along": 1 << 20, "sent both ways": 16}
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(programs(given_array), st.sampled_from([ONE, THREE]), st.booleans(), st.sampled_from(list(WAYS)))
+def test_a_plan_used_again_is_the_plan_made_anew(
+    pairs: list, workers: Workers, optimizes: bool, way: str
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        if (limit := WAYS[way]) is not None:
+            patch.setattr(creation, "INLINE_BYTES", limit)
+        check_used_again(pairs, workers, optimizes, way == "stored")
+
+
+def check_used_again(pairs: list, workers: Workers, optimizes: bool, is_stored: bool) -> None:
     roots = list(dict.fromkeys(pair.mine.expression for pair in pairs))
     others = with_other_data(roots)
-    stored, _ = on_workers(roots, workers)
-    there, blocks = on_workers(others, workers)
+    stored, _ = on_workers(roots, workers) if is_stored else ({}, {})
+    there, blocks = on_workers(others, workers) if is_stored else ({}, {})
     form = structural_key(topological(roots, stored), stored, roots, (), workers)
     again = structural_key(topological(others, there), there, others, (), workers)
     if len(set(others)) < len(roots) or len(there) < len(stored):

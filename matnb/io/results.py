@@ -192,7 +192,7 @@ def _mode(found: os.stat_result) -> str:
 
 
 Fetch = Callable[[int], Block]
-_MARK, _VERSION = b"\x93matnb\r\n", 2
+_MARK, _VERSION = b"\x93matnb\r\n", 3  # files of version 2 may hold wrong values (decision 0060)
 _HEAD = struct.Struct("<8sIQQ16s")
 _LARGEST_TABLE = 16 * 10**6  # bytes: some 100,000 blocks
 _TABLE, _BLOCK = b"matnb table", b"matnb block"  # so that the checksum of a block is that of no table

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import matnb as mn
 
-# Of a megabyte and more, and of less; in blocks that are sent along with the tasks, sent before them, and both.
+# Of a megabyte and more, and of less; blocks are sent along with the tasks, before them, or both.
 CUTS = {
     "columns": ((1000, 200), (1, 200)),
     "a small block": ((150_000,), ([0, 5, 150_000],)),
@@ -64,7 +64,9 @@ def test_what_is_made_of_arrays_has_its_own_values(session: mn.session.Session) 
         np.testing.assert_allclose(table.groupby("k")["v"].sum().to_pandas()["v"], expected)
         nested = mn.nested.unflatten(values.ravel(), np.full(700, 200))
         np.testing.assert_allclose(nested.sum().compute(), values.reshape(700, 200).sum(axis=1))
-        state, _ = mn.iterate(lambda x: x * 0.5 + values[0], mn.asarray(values[1]), max_iterations=3)
+        state, _ = mn.iterate(
+            lambda x, values=values: x * 0.5 + values[0], mn.asarray(values[1]), max_iterations=3
+        )
         expected = values[1]
         for _ in range(3):
             expected = expected * 0.5 + values[0]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -30,9 +29,10 @@ FRONT_DOOR = PurePosixPath("matnb/__init__.py")
 LATE = ("widgets", "magics", "cli", "IPython", "ipywidgets")
 ENVIRONMENT = ("environ", "environb", "getenv", "getenvb", "putenv", "unsetenv")
 MAY_PRINT = ("magics", "cli")
-LINE_LIMIT = 800
-CLASS_LIMIT = 400
-FUNCTION_LIMIT = 60  # without its docstring
+# Lines of code: without docstrings, comments, blank lines and imports.
+LINE_LIMIT = 500
+CLASS_LIMIT = 300
+FUNCTION_LIMIT = 60
 MOST_PARAMETERS = 8
 # But for compiled loops, which take arrays one by one, since Numba knows no classes of ours; and these:
 COMPILED = ("compiled", "inlined")
@@ -69,7 +69,7 @@ TAKES_NAMES_APART = {
     "matnb/plan/explain_plans.py", "matnb/session/stamp.py",
 }  # fmt: skip
 # Files that exactly one other imports, and why they are no part of it; a tenth of all at most.
-LARGE = "with the file that imports it, it would have over 800 lines"
+LARGE = "with the file that imports it, it would have over 500 lines of code"
 SHORT = "with the file that imports it, it would be no short algorithm"
 ANOTHER_ROOM = "its room is left of the one that uses it"
 ONE_IMPORTER = {
@@ -116,16 +116,26 @@ ONE_IMPORTER = {
     "matnb/widgets/monitor_state.py": LARGE,
 }
 SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix")
-# Thousands of lines a room may have; more needs a decision record.
-BUDGETS = {
-    "backend": 11, "balance": 2.85, "blocks": 19.45, "cli": 1.04, "config": 0.32, "errors": 0.28,
-    "events": 0.35, "expr": 1.72, "graph": 3.1, "io": 7.15, "lazy": 16.0, "learn": 9.5, "linalg": 2.4,
-    "location": 0.2, "magics": 1.7, "nested": 3.7, "ops": 9.4, "passes": 1.75, "pictures": 4.85, "plan": 4.9,
-    "program": 2.4, "session": 8.42, "sources": 1.61, "tables": 1.8, "widgets": 1.73,
-}  # fmt: skip
+# Families are built on the core; nobody has to know them to work on it. The limit on the lines of code of all
+# other rooms is a ratchet, which falls with what leaves the core.
+FAMILIES = ("graph", "linalg", "learn", "sources", "nested", "tables")
+FACES = ("widgets", "magics", "cli")
+CORE_CODE_LINES = 58_000
+# What was over a limit when limits began to count lines of code: each may only become shorter.
+OVER_LIMIT = {
+    "matnb/backend/executor.py": 542,
+    "matnb/backend/member.py: MemberRegisters": 323,
+    "matnb/blocks/kernels/dense_product_loops.py": 524,
+    "matnb/blocks/kernels/sampled_products.py": 573,
+    "matnb/blocks/kernels/tiles.py": 520,
+    "matnb/pictures/graph.py": 552,
+    "matnb/session/run.py": 523,
+    "tests/backend/test_executor.py": 520,
+    "tests/test_architecture.py": 610,
+}
 # Algorithms read as the mathematics: each is short, is written on arrays alone, and never goes through one.
 ALGORITHMS = ("graph", "linalg", "learn")
-ALGORITHM_LIMIT = 149
+ALGORITHM_LIMIT = 120
 ALGORITHMS_KNOW = ("lazy", "graph", "linalg", "sources", "learn", "errors")
 # Not algorithms, but what all of them have in common; their loops are over arguments.
 IN_COMMON = (
@@ -146,6 +156,14 @@ CALLS = "matnb.blocks.kernels.calls"
 FOREIGN_TO_NODES = ("numpy.random", "random", "dask", "distributed")
 
 
+def _is_docstring(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
 @dataclass(frozen=True)
 class Source:
     """One Python file: its path from the project's root, its text and its syntax tree."""
@@ -158,6 +176,20 @@ class Source:
     def room(self) -> str | None:
         """The room the file belongs to; None for the front door."""
         return None if self.path == FRONT_DOOR else PurePosixPath(self.path.parts[1]).stem
+
+    @cached_property
+    def code_lines(self) -> frozenset[int]:
+        """The numbers of its lines of code."""
+        lines = enumerate(self.text.splitlines(), 1)
+        code = {number for number, line in lines if line.strip() and not line.lstrip().startswith("#")}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import | ast.ImportFrom) or _is_docstring(node):
+                code -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        return frozenset(code)
+
+    def num_code_lines(self, node: ast.stmt) -> int:
+        """Return how many lines of code a class or function has, decorators left out."""
+        return len(self.code_lines.intersection(range(node.lineno, (node.end_lineno or node.lineno) + 1)))
 
     def at(self, line: int, complaint: str) -> str:
         return f"{self.path}:{line}: {complaint}"
@@ -312,9 +344,11 @@ def starts_with_a_docstring(source: Source) -> list[str]:
 
 
 def is_short(source: Source) -> list[str]:
-    count = len(source.text.splitlines())
+    count = len(source.code_lines)
     return (
-        [source.at(count, f"{count} lines; over {LINE_LIMIT}, split by idea")] if count > LINE_LIMIT else []
+        [source.at(1, f"{count} lines of code; over {LINE_LIMIT}, split by idea")]
+        if count > OVER_LIMIT.get(str(source.path), LINE_LIMIT)
+        else []
     )
 
 
@@ -328,18 +362,18 @@ def has_short_parts(source: Source) -> list[str]:
     for node in ast.walk(source.tree):
         place = f"{source.path}: {getattr(node, 'name', '')}"
         if isinstance(node, ast.ClassDef):
-            count = (node.end_lineno or node.lineno) - node.lineno + 1
-            if count > CLASS_LIMIT:
+            count = source.num_code_lines(node)
+            if count > OVER_LIMIT.get(place, CLASS_LIMIT):
                 complaints.append(
-                    source.at(node.lineno, f"{node.name} has {count} lines, over {CLASS_LIMIT}")
+                    source.at(node.lineno, f"{node.name} has {count} lines of code, over {CLASS_LIMIT}")
                 )
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or is_compiled(node):
             continue
-        docstring = ast.get_docstring(node, clean=False)
-        count = (node.end_lineno or node.lineno) - node.lineno + 1
-        count -= 0 if docstring is None else docstring.count("\n") + 1
+        count = source.num_code_lines(node)
         if count > FUNCTION_LIMIT and place not in LONG_FUNCTIONS:
-            complaints.append(source.at(node.lineno, f"{node.name} has {count} lines, over {FUNCTION_LIMIT}"))
+            complaints.append(
+                source.at(node.lineno, f"{node.name} has {count} lines of code, over {FUNCTION_LIMIT}")
+            )
         given = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
         count = len([one for one in given if one not in ("self", "cls")])
         if count > MOST_PARAMETERS and place not in MANY_PARAMETERS:
@@ -372,10 +406,10 @@ def has_a_telling_name(source: Source) -> list[str]:
 def reads_as_the_mathematics(source: Source) -> list[str]:
     if source.room not in ALGORITHMS or str(source.path) in IN_COMMON:
         return []
-    count = len(source.text.splitlines())
+    count = len(source.code_lines)
     complaints = []
     if count > ALGORITHM_LIMIT:
-        complaints.append(source.at(count, f"{count} lines; an algorithm has {ALGORITHM_LIMIT} at most"))
+        complaints.append(source.at(1, f"{count} lines of code; an algorithm has {ALGORITHM_LIMIT} at most"))
     complaints += [
         source.at(found.line, f"{found.name}: algorithms know {', '.join(ALGORITHMS_KNOW)} alone")
         for found in imports(source)
@@ -613,17 +647,15 @@ def test_every_file_keeps(sources: Sources, rule: Rule):
     assert [complaint for source in files for complaint in rule(source)] == []
 
 
-def over_budget(files: Iterable[Source]) -> dict[str, int]:
-    """Return the rooms with more lines than they may have, and those lines."""
-    counts: Counter[str] = Counter()
-    for source in files:
-        counts[source.room or ""] += len(source.text.splitlines())
-    return {room: count for room, count in counts.items() if count > 1000 * BUDGETS.get(room, 0.2)}
+def core_code_lines(files: Iterable[Source]) -> int:
+    """Return the lines of code in the rooms that are no families."""
+    return sum(len(source.code_lines) for source in files if source.room not in (*FAMILIES, *FACES))
 
 
-def test_rooms_keep_their_budgets(sources: Sources):
-    assert over_budget(sources("matnb")) == {}
-    assert over_budget([parse("matnb/passes/order.py", "x = 1\n" * 1751)]) == {"passes": 1751}
+def test_the_core_does_not_grow(sources: Sources):
+    assert core_code_lines(sources("matnb")) <= CORE_CODE_LINES
+    core = parse("matnb/passes/order.py", "'Order.'\nimport os\n\n# why\nx = 1\ny = (\n1,)\n")
+    assert core_code_lines([core, parse("matnb/graph/bfs.py", "x = 1\n")]) == 3
 
 
 def test_exceptions_of_the_rules_are_there(sources: Sources):
@@ -634,6 +666,8 @@ def test_exceptions_of_the_rules_are_there(sources: Sources):
         if isinstance(node, ast.FunctionDef)
     }
     assert {*LONG_FUNCTIONS, *MANY_PARAMETERS} <= functions
+    files = {str(source.path) for source in sources("matnb", "tests")}
+    assert files >= {one.split(":")[0] for one in OVER_LIMIT}
     assert {str(source.path) for source in sources("matnb")} >= TAKES_NAMES_APART
 
 

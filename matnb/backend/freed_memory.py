@@ -37,6 +37,7 @@ _LOOK_SECONDS = 0.5
 _QUIET_LOOKS = 4  # one after another: cells that follow each other find the memory of the last
 _QUIET_SHARE = 0.1  # of a processor
 _WORKED_SECONDS = 0.1  # of a processor, after which there may be something to return
+_MOST_LOOKS = 10  # where it is never quiet
 _FULL_SHARE = 0.5  # of the memory limit: Dask spills and pauses above, and counts freed memory as used
 
 
@@ -71,7 +72,7 @@ def is_left_to_nanny(variables: Mapping[str, str]) -> bool:
 
 
 class FreedMemory:
-    """Keeps what a worker process frees for its next tasks, until it is quiet or its memory gets short.
+    """Keeps what a worker process frees for its next tasks: for some seconds, or until it is quiet or full.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ class FreedMemory:
         process_seconds: Callable[[], float] = time.process_time,
     ) -> None:
         self._worker, self._process_seconds = worker, process_seconds
-        self._num_quiet = 0
+        self._num_quiet = self._num_looks = 0
         self._at_look = self._at_return = process_seconds()
         self._transitions = self._num_transitions()
 
@@ -108,9 +109,12 @@ class FreedMemory:
         now = self._process_seconds()
         is_quiet = now - self._at_look < _QUIET_SHARE * _LOOK_SECONDS
         self._at_look = now
+        self._num_looks += 1
         self._num_quiet = self._num_quiet + 1 if is_quiet else 0
         has_worked = now - self._at_return >= _WORKED_SECONDS or self._transitions != self._num_transitions()
-        if has_worked and (self._num_quiet >= _QUIET_LOOKS or self._is_full()):
+        is_time = self._num_quiet >= _QUIET_LOOKS or self._num_looks >= _MOST_LOOKS or self._is_full()
+        if has_worked and is_time:
+            self._num_looks = 0
             self._transitions = self._num_transitions()
             await offload(return_freed)  # which locks what kernels allocate from, but not the event loop
             self._at_look = self._at_return = self._process_seconds()

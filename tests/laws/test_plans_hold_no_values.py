@@ -152,8 +152,8 @@ def of_blocks(rng: np.random.Generator) -> list[Any]:
 def of_sparse(rng: np.random.Generator) -> list[Any]:
     pattern = sp.random_array((400, 500), density=0.4, format="csr", rng=np.random.default_rng(0))
     pattern.data[:] = rng.random(pattern.nnz)
-    A, x = mn.asarray(pattern), rng.random(500)
-    B = mn.asarray(sp.random_array((400, 500), density=0.4, rng=rng), blocks=(90, 1))
+    A, x = mn.asarray(pattern, blocks=8), rng.random(500)
+    B = mn.asarray(sp.random_array((400, 500), density=0.4, rng=rng), blocks=(4, 3))
     return [A @ x, A.sum(axis=0), B @ x, (A + A * 2).sum(axis=1), B.T.sum(), A @ rng.random((500, 3))]
 
 

@@ -205,7 +205,7 @@ def of_more_fits(rng: np.random.Generator) -> list[Any]:
         learn.LogisticRegression(max_iter=1000).fit(X, y > 0.5).coef_,
         learn.PCA(n_components=2).fit(X).explained_variance_,
         learn.TruncatedSVD(n_components=2, random_state=0).fit(X).singular_values_,
-        learn.NMF(n_components=2, max_iter=1000).fit(X).components_,
+        learn.NMF(n_components=2, max_iter=1000, random_state=0).fit(X).components_,
         learn.NearestNeighbors(n_neighbors=2).fit(X).kneighbors(X[:5])[0],
         mn.linalg.svds(mn.asarray(X), k=2).s,
         mn.graph.pagerank(sp.csr_array(rng.random((300, 300))))[0],

@@ -9,6 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from matnb.errors import OptionError, suggestion
 from matnb.location import shown_url
@@ -265,6 +266,19 @@ def config_from_environment(environ: Mapping[str, str] | None = None) -> Config:
         except OptionError as error:
             raise OptionError(f"{variable}: {error}") from None
     return config
+
+
+def variables_at_start() -> dict[str, str]:
+    """Return the environment that this process was started with, which C libraries have read.
+
+    What it set since is not in it, where the system tells.
+    """
+    try:
+        entries = Path("/proc/self/environ").read_bytes().split(b"\0")
+    except OSError:
+        return dict(os.environ)
+    pairs = (os.fsdecode(entry).partition("=") for entry in entries if entry)
+    return {name: text for name, _, text in pairs}
 
 
 class _KeptVariables:

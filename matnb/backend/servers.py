@@ -28,6 +28,13 @@ from distributed.system import MEMORY_LIMIT
 from matnb.backend.cancellation import undisturbed
 from matnb.backend.connection import CLOSING_ERRORS
 from matnb.backend.dask_logs import level_asked, loud_again, quiet_here, quiet_process
+from matnb.backend.freed_memory import (
+    MAPPED_BYTES,
+    TOP_BYTES,
+    FreedMemory,
+    is_left_to_nanny,
+    set_thresholds,
+)
 from matnb.backend.private_sockets import SCHEME, can_hold_sockets
 from matnb.config import Config, variables_kept
 
@@ -103,10 +110,12 @@ class ProcessWorker(LocalWorker):
     A terminal and Jupyter send an interrupt to the whole group of processes, so to the workers' too.
     """
 
-    def __init__(self, *arguments: object, log_level: int, **options: Any) -> None:
+    def __init__(self, *arguments: object, log_level: int, keeps_freed: bool, **options: Any) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         quiet_process(log_level)
         super().__init__(*arguments, **options)
+        if keeps_freed and set_thresholds(MAPPED_BYTES, TOP_BYTES):
+            FreedMemory(self).start()
 
 
 class LocalNanny(Nanny):  # type: ignore[misc]  # mypy does not look into distributed
@@ -121,6 +130,7 @@ class LocalNanny(Nanny):  # type: ignore[misc]  # mypy does not look into distri
             # It reads them again when it restarts a worker, with ours long gone from dask.config.
             config = copy.deepcopy(dask.config.config)
             super().__init__(scheduler_address, worker_class=ProcessWorker, config=config, **options)
+        self.worker_kwargs["keeps_freed"] = is_left_to_nanny(self.pre_spawn_env)
         # Libraries read these when they are loaded, before Dask's own `env` is set in the new process.
         self.pre_spawn_env = {**self.pre_spawn_env, **_ONE_LIBRARY_THREAD}
         self.env = {**self.env, **_ONE_LIBRARY_THREAD}

@@ -71,6 +71,7 @@ class Session:
         # Sessions one after another in a process, or at once on a cluster, must not take each other's names.
         prefix = f"matnb-{secrets.token_hex(4)}-"
         cluster.leave_nothing_of(prefix)
+        cluster.keep_freed_memory(prefix)
         self._listeners = Listeners(self._sample)
         self._telemetry = Telemetry(cluster, prefix, cluster.in_process, self._listeners.tell_sample)
         self._engine = self._engine_for(prefix, cluster.in_process)

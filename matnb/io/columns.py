@@ -40,11 +40,14 @@ class ColumnKind:
         Dtype on the workers: of text int32, the places of labels; of times int64, a count of units.
     unit
         Of times, as NumPy writes it.
+    zone
+        Of times, whose counts are of UTC then: such as "Europe/Berlin" or "+01:00".
     """
 
     word: str
     stored: np.dtype
     unit: str = ""
+    zone: str = ""
 
     @property
     def dtype(self) -> np.dtype:
@@ -56,6 +59,8 @@ class ColumnKind:
     @property
     def shown(self) -> str:
         """What a column of the kind is called in messages."""
+        if self.zone:
+            return f"{str(self.dtype)[:-1]}, {self.zone}]"
         return "text" if self.word == "text" else str(self.dtype)
 
     @property
@@ -74,9 +79,9 @@ def number(dtype: npt.DTypeLike) -> ColumnKind:
     return ColumnKind("bool" if made.kind == "b" else "number", made)
 
 
-def time(word: str, unit: str) -> ColumnKind:
+def time(word: str, unit: str, zone: str = "") -> ColumnKind:
     """Return the kind of a column of "datetime" or "timedelta"."""
-    return ColumnKind(word, np.dtype(np.int64), unit)
+    return ColumnKind(word, np.dtype(np.int64), unit, zone)
 
 
 def wider(one: ColumnKind, other: ColumnKind) -> ColumnKind | None:
@@ -88,7 +93,10 @@ def wider(one: ColumnKind, other: ColumnKind) -> ColumnKind | None:
     if one.word != other.word:
         return None
     if one.unit:
-        return time(one.word, max(one.unit, other.unit, key=_UNITS.index))
+        if bool(one.zone) != bool(other.zone):
+            return None
+        zone = one.zone if one.zone == other.zone else "UTC"  # instants of two zones
+        return time(one.word, max(one.unit, other.unit, key=_UNITS.index), zone)
     return number(np.result_type(one.stored, other.stored))
 
 
@@ -109,7 +117,7 @@ def kind_of(arrow: pyarrow.DataType) -> ColumnKind | None:
     if types.is_date(arrow):
         return time("datetime", "D" if types.is_date32(arrow) else "ms")
     if types.is_timestamp(arrow):
-        return time("datetime", arrow.unit)
+        return time("datetime", arrow.unit, arrow.tz or "")
     return time("timedelta", arrow.unit) if types.is_duration(arrow) or types.is_time(arrow) else None
 
 
@@ -198,6 +206,8 @@ def _codes_of(column: pyarrow.Array) -> ColumnValues:
 
     if not pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_encode()
+    if column.type.index_type != pyarrow.int32():  # -1 is to stand among places that may be unsigned
+        column = column.cast(pyarrow.dictionary(pyarrow.int32(), column.type.value_type))
     codes = _plain(column.indices, -1) if column.indices.null_count else column.indices.to_numpy()
     codes = codes.astype(np.int32, copy=False)
     labels = column.dictionary

@@ -25,7 +25,7 @@ from matnb.lazy.creation import regridded
 from matnb.lazy.recording import active_recording
 from matnb.lazy.registry import recorded
 from matnb.session.current import check_closed, current_session
-from matnb.tables.columns import column_of
+from matnb.tables.incoming import column_of
 from matnb.tables.table import Table
 from matnb.tables.writing import is_for_tables, save_table
 

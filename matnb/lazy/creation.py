@@ -109,7 +109,9 @@ def asarray(
             return obj.copy() if copy else obj
         labels = obj.labels
         node = obj.expression if wanted is None else ufuncs.astype(obj.expression, wanted)
-        return wrap(regridded(node, blocks), None if labels is None else labels.expression)
+        if labels is None:
+            return obj._recorded(regridded(node, blocks))
+        return wrap(regridded(node, blocks), labels.expression)
     block = _block_of(obj, wanted)
     if format == "sparse" and isinstance(block, Dense):
         if len(block.shape) != 2:

@@ -240,7 +240,7 @@ class TextColumn(Column):
         return self._compared(other, lambda a, b: a == b)
 
     def __ne__(self, other: object) -> DistArray:  # type: ignore[override]
-        return ~(self == other)  # True where a value is missing, as of NaN
+        return ~(self == other)  # type: ignore[no-any-return]  # True where a value is missing, as of NaN
 
     def __lt__(self, other: object) -> DistArray:
         return self._compared(other, lambda a, b: a < b)

@@ -135,7 +135,7 @@ def _large_whole_numbers(name: str, values: Any) -> Any:
         return pyarrow.array(values, pyarrow.uint64(), from_pandas=True)
     except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
         numbers = [one for one in values if isinstance(one, int | np.integer)]
-        large = max(numbers, key=abs, default=None)
+        large = max(numbers, key=lambda one: abs(int(one)), default=None)
         others = "" if large is None or large >= 2**64 or large < -(2**63) else ", and not all others"
         raise DTypeError(
             f"column {name!r} has {large}, which int64 does not hold, and uint64 does not hold "

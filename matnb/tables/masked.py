@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from numbers import Number
 from typing import Any, cast
 
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from matnb.errors import DTypeError, RangeError
+from matnb.errors import DTypeError, OptionError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
@@ -105,9 +106,9 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
             return self.to_float()
         codes: Any = self.codes
         lost = np.where(self._mask | _is_exact(codes), codes.dtype.type(0), codes)
-        check = _Check(self.name, str(self.dtype))
+        check = partial(_checked, name=self.name, dtype=str(self.dtype))
         nan = replicated(check, lost.min(initial=0), lost.max(initial=0), like=np.nan)
-        return np.where(self._mask, nan, codes.astype(np.float64))  # type: ignore[call-overload, no-any-return]
+        return np.where(self._mask, nan, codes.astype(np.float64))  # type: ignore[return-value]
 
     def __matnb_mask__(self) -> DistArray:
         """Return where values are there and true: the rows that the column picks.
@@ -121,7 +122,7 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
             raise DTypeError(
                 f"a column of {self._word()} is no mask of rows: compare it, as in t[{self.name!r}] > 0"
             )
-        return self._truth()
+        return self._truth()  # type: ignore[no-any-return]
 
     def present(self) -> DistArray:
         """Return the values that are not missing; their number is computed immediately."""
@@ -245,21 +246,16 @@ def _is_exact(values: Any) -> Any:
     return is_within & (np.where(is_within, floats, 0.0).astype(dtype) == values)
 
 
-class _Check:
-    """A function of the least and the greatest value that are no floats: 0 where none is."""
-
-    def __init__(self, name: str, dtype: str) -> None:
-        self.name, self.dtype = name, dtype
-
-    def __call__(self, least: Any, greatest: Any) -> float:
-        if least or greatest:
-            column = f"t[{self.name!r}]" if self.name else "the column"
-            raise RangeError(
-                f"{column} of {self.dtype} has missing values and {int(greatest or least)}, which no float64 "
-                f"is exactly, and an array with NaN is one of floats: {column}.fillna(0) and "
-                f"{column}.present() have whole numbers, {column}.to_float() rounds them"
-            )
+def _checked(least: Any, greatest: Any, name: str, dtype: str) -> float:
+    # NaN, unless a value is no float: then these are the least and the greatest of such values, and not 0.
+    if not least and not greatest:
         return np.nan
+    column = f"t[{name!r}]" if name else "the column"
+    raise OptionError(
+        f"{column} of {dtype} has missing values, and {int(greatest or least)}, which no float64 is exactly: "
+        f"an array with NaN would round it. {column}.fillna(0) and {column}.present() have whole numbers, "
+        f"{column}.to_float() rounds"
+    )
 
 
 def _as_floats(value: Any) -> Any:
@@ -334,7 +330,7 @@ def _sorted(column: Any) -> Any:
     count = len(column) - len(there)
     if not count:
         return there
-    values = np.concatenate([there, np.zeros(count, column.dtype)])
+    values: Any = np.concatenate([there, np.zeros(count, column.dtype)])
     return MaskedColumn(values, asarray(np.arange(len(column)) >= len(there)))
 
 
@@ -342,7 +338,7 @@ def _distinct(column: Any) -> Any:
     there = np.unique(column.present())
     if bool(~column.missing.any()):
         return there
-    values = np.concatenate([there, np.zeros(1, column.dtype)])
+    values: Any = np.concatenate([there, np.zeros(1, column.dtype)])
     return MaskedColumn(values, asarray(np.arange(len(values)) == len(there)))
 
 
@@ -384,4 +380,5 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.nonzero: lambda column: np.nonzero(column._truth()),
     np.flatnonzero: lambda column: np.flatnonzero(column._truth()),
 }
-_MOVES = (np.flip, np.roll, np.take, np.repeat, np.tile, np.copy, np.compress, np.delete, np.ravel)
+# Functions that give elements other places.
+_MOVES: tuple[Callable[..., Any], ...] = (np.flip, np.roll, np.take, np.repeat, np.tile, np.copy, np.delete)

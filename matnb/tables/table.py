@@ -21,7 +21,8 @@ from matnb.tables.groups import TableGroups, keyed
 from matnb.tables.incoming import column_from, columns_from, columns_of_mapping
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pandas_names import OF_TABLES, no_table_name
-from matnb.tables.times import TimeColumn
+from matnb.tables.pivots import Pivot
+from matnb.tables.times import TimeColumn, ZonedDtype
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,8 +76,8 @@ class Table:
         return tuple(self._columns)
 
     @property
-    def dtypes(self) -> dict[str, np.dtype]:
-        """The dtype of each column, by name; text has NumPy's StringDType."""
+    def dtypes(self) -> dict[str, np.dtype | ZonedDtype]:
+        """The dtype of each column, by name; text has NumPy's StringDType, times with a zone a ZonedDtype."""
         return {name: one.dtype for name, one in self._columns.items()}
 
     @property
@@ -389,7 +390,7 @@ class Table:
                 word = "boolean" if one.dtype.kind == "b" else f"{sign}Int{8 * one.dtype.itemsize}"
                 nullable[column.type] = pandas.api.types.pandas_dtype(word)
             made[name] = column.to_pandas(types_mapper=nullable.get)
-        return pandas.DataFrame(made)  # type: ignore[no-any-return]
+        return pandas.DataFrame(made)
 
     def to_polars(self) -> pl.DataFrame:
         """Compute the table and return a polars DataFrame; text is categorical.
@@ -411,7 +412,7 @@ class Table:
         # Numbers as a matrix, and with other columns objects, as pandas' frames give them.
         self._check_limit()
         self._computed()
-        columns = [np.asarray(one) for one in self._columns.values()]
+        columns: list[npt.NDArray[Any]] = [np.asarray(one) for one in self._columns.values()]
         if columns and all(one.dtype.kind in "biuf" for one in columns):
             values: npt.NDArray[Any] = np.stack(columns, axis=1)
         else:
@@ -527,24 +528,6 @@ def _counted(made: Table, name: str) -> list[str | None]:
         return [*texts, None, None]
     first = sizes._rows(slice(0, 1))
     return [*texts, str(np.asarray(first[name])[0]), str(int(np.asarray(first["count"])[0]))]
-
-
-class Pivot(DistArray):
-    """A sparse matrix with row and column labels, as returned by ``Table.pivot``.
-
-    Attributes
-    ----------
-    row_labels, column_labels
-        NumPy arrays; text as objects. Arrays computed from the matrix have no labels.
-    """
-
-    __slots__ = ("column_labels", "row_labels")
-
-    def __init__(
-        self, matrix: DistArray, row_labels: npt.NDArray[Any], column_labels: npt.NDArray[Any]
-    ) -> None:
-        super().__init__(matrix.expression)
-        self.row_labels, self.column_labels = row_labels, column_labels
 
 
 def table(data: object) -> Table:

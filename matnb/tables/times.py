@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,42 @@ _IN_DAY |= {"ns": 86_400_000_000_000}
 _MOST = 2**63 - 1
 # The offset that ends a text of a time.
 _WITH_OFFSET = re.compile(r"(.*\d[T ].*\d)\s*(Z|[+-]\d\d:?(?:\d\d)?)")
+
+
+@dataclass(frozen=True)
+class ZonedDtype:
+    """The dtype of times with a zone, for which NumPy has none.
+
+    Attributes
+    ----------
+    unit, zone
+        The unit as NumPy writes it, and the zone's name.
+
+    Examples
+    --------
+    >>> str(ZonedDtype("us", "Europe/Berlin"))
+    'datetime64[us, Europe/Berlin]'
+    """
+
+    unit: str
+    zone: str
+    kind: ClassVar[str] = "M"
+
+    def __str__(self) -> str:
+        return f"datetime64[{self.unit}, {self.zone}]"
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    @property
+    def name(self) -> str:
+        """The dtype as text."""
+        return str(self)
 
 
 class TimeColumn(Column):
@@ -77,11 +114,15 @@ class TimeColumn(Column):
         return type(self)(codes, self.word, self.unit, known, self.zone)
 
     def _word(self) -> str:
-        return f"{str(self.dtype)[:-1]}, {self.zone}]" if self.zone else str(self.dtype)
+        return str(self.dtype)
 
     @property
-    def dtype(self) -> np.dtype:
-        """NumPy's dtype, with the unit."""
+    def dtype(self) -> np.dtype | ZonedDtype:  # type: ignore[override]
+        """NumPy's dtype, with the unit; of times with a zone a dtype that names it."""
+        return ZonedDtype(self.unit, self.zone) if self.zone else self._plain_dtype
+
+    @property
+    def _plain_dtype(self) -> np.dtype:
         return np.dtype(f"{self.word}64[{self.unit}]")
 
     @property
@@ -91,7 +132,7 @@ class TimeColumn(Column):
 
     def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if not self.zone:
-            return codes.view(self.dtype)
+            return codes.view(self._plain_dtype)
         found = np.empty(len(codes), object)
         try:
             found[:] = self.arrow_of(codes).to_pylist()
@@ -106,7 +147,7 @@ class TimeColumn(Column):
         """Return computed numbers as Arrow's times."""
         import pyarrow
 
-        times = pyarrow.array(codes.view(self.dtype), mask=codes == NO_TIME)
+        times = pyarrow.array(codes.view(self._plain_dtype), mask=codes == NO_TIME)
         if not self.zone:
             return times
         return times.cast(pyarrow.int64()).cast(pyarrow.timestamp(self.unit, self.zone))
@@ -144,7 +185,7 @@ class TimeColumn(Column):
             moved = np.broadcast_to(offsets_from_utc(known, self.unit, self.zone), codes.shape)
             offsets = [offset_text(one) for one in (moved // PER_SECOND[self.unit]).tolist()]
             codes = np.where(codes == NO_TIME, NO_TIME, known + moved)
-        texts = np.asarray(codes, np.int64).view(self.dtype).astype(str).tolist()
+        texts = np.asarray(codes, np.int64).view(self._plain_dtype).astype(str).tolist()
         return [
             "" if text == "NaT" else text.replace("T", " ").removesuffix(".000000") + offset
             for text, offset in zip(texts, offsets, strict=True)
@@ -263,7 +304,7 @@ class TimeColumn(Column):
             raise DTypeError(f"a column of {self._word()} cannot be compared with one of {other._word()}")
         one, two = self._other(other)
         if isinstance(two, int) and two == NO_TIME:
-            return self.codes != self.codes  # nothing compares with what is missing
+            return self.codes != self.codes  # type: ignore[no-any-return]  # nothing compares with NaT
         found = compare(one.codes, two if isinstance(two, int) else two.codes)
         for column in (one, two):
             if isinstance(column, TimeColumn) and column.may_miss:
@@ -274,7 +315,7 @@ class TimeColumn(Column):
         return self._compared(other, lambda a, b: a == b)
 
     def __ne__(self, other: object) -> DistArray:  # type: ignore[override]
-        return ~(self == other)  # True where a value is missing, as of NaT
+        return ~(self == other)  # type: ignore[no-any-return]  # True where a value is missing, as of NaT
 
     def __lt__(self, other: object) -> DistArray:
         return self._compared(other, lambda a, b: a < b)

@@ -13,6 +13,7 @@ import numpy as np
 from matnb.errors import FileContentWarning, FileFormatError
 from matnb.io.columns import (
     ColumnKind,
+    ColumnValues,
     DTypes,
     TablePart,
     TableSource,
@@ -93,7 +94,10 @@ class ArrowTable(TableSource):
         whole = pyarrow.Table.from_batches(batches, None if batches else self._schema())
         num_rows, columns = whole.num_rows, whole.columns
         del batches, whole
-        part = self._part(piece, num_rows, columns)
+        try:
+            part = self._part(piece, num_rows, columns)
+        except FileFormatError as error:
+            return TablePart(piece.number, error=error)
         pyarrow.default_memory_pool().release_unused()  # it keeps them for itself
         return part
 
@@ -113,12 +117,17 @@ class ArrowTable(TableSource):
             if name in wanted:
                 column = self._cast(name, column, wanted[name])
             values.append(values_of(column))
+            if _is_rounded(column, values[-1]):
+                way = f'dtype={{{name!r}: "text"}} reads them as text'
+                raise self.file.error(f"column {name!r} has whole numbers beyond 64 bits; {way}")
         return TablePart(piece.number, num_rows, tuple(values))
 
     def _cast(self, name: str, column: pyarrow.ChunkedArray, dtype: str) -> pyarrow.ChunkedArray:
         import pyarrow
 
         arrow = pyarrow.string() if dtype == "text" else pyarrow.from_numpy_dtype(np.dtype(dtype))
+        if pyarrow.types.is_timestamp(column.type) and column.type.tz and pyarrow.types.is_timestamp(arrow):
+            arrow = pyarrow.timestamp(arrow.unit, column.type.tz)  # the dtype says the unit alone
         try:
             return column.cast(arrow, safe=np.dtype(dtype).kind != "f" if dtype != "text" else True)
         except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
@@ -162,6 +171,13 @@ class ArrowTable(TableSource):
             return
         for group in groups:
             yield opened.get_batch(group).select(list(self.picked))
+
+
+def _is_rounded(column: pyarrow.ChunkedArray, values: ColumnValues) -> bool:
+    # Whether whole decimal numbers became floats.
+    from pyarrow import types
+
+    return types.is_decimal(column.type) and column.type.scale == 0 and values.kind.stored.kind == "f"
 
 
 @contextmanager
@@ -213,7 +229,7 @@ def open_parquet(file: File, columns: Sequence[str] | None = None, dtype: DTypes
     Warns
     -----
     FileContentWarning
-        For decimal numbers, which are read as floats.
+        For decimal numbers with a fraction, which are read as floats.
     """
     with opened_file(file, True) as opened:
         schema, metadata = opened.schema_arrow, opened.metadata
@@ -278,7 +294,8 @@ def _table_of(
             f"column {bad[0]!r} is of type {schema.field(names.index(bad[0])).type}, which tables do not "
             f"support{f' ({len(bad)} columns have such types)' if len(bad) > 1 else ''}{others}{lists}"
         )
-    decimals = [names[place] for place in picked if types.is_decimal(schema.field(place).type)]
+    fields = {names[place]: schema.field(place).type for place in picked}
+    decimals = [name for name, one in fields.items() if types.is_decimal(one) and one.scale != 0]
     if decimals:
         warnings.warn(
             f"{file.shown}: decimal numbers in {', '.join(map(repr, decimals))} are read as floats, which "

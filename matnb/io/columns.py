@@ -111,7 +111,8 @@ def kind_of(arrow: pyarrow.DataType) -> ColumnKind | None:
     if types.is_null(arrow):
         return NULL
     if types.is_decimal(arrow):
-        return number(np.float64)
+        is_whole = arrow.scale == 0 and arrow.precision <= 18  # others are looked at
+        return number(np.int64 if is_whole else np.float64)
     if types.is_string(arrow) or types.is_large_string(arrow) or str(arrow) == "string_view":
         return TEXT
     if types.is_date(arrow):
@@ -181,6 +182,9 @@ def values_of(column: pyarrow.Array | pyarrow.ChunkedArray) -> ColumnValues:
         return _codes_of(column)
     if pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if pyarrow.types.is_decimal(column.type) and column.type.scale == 0:
+        column = _whole_decimals(column)
+        kind = kind_of(column.type) or kind
     if kind.unit:
         if pyarrow.types.is_date32(column.type) or pyarrow.types.is_time32(column.type):
             column = column.cast(pyarrow.int32())
@@ -191,6 +195,18 @@ def values_of(column: pyarrow.Array | pyarrow.ChunkedArray) -> ColumnValues:
         return ColumnValues(kind, _plain(column, np.nan))
     missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     return ColumnValues(kind, _plain(column, False if kind.word == "bool" else 0), missing)
+
+
+def _whole_decimals(column: pyarrow.Array) -> pyarrow.Array:
+    # As integers, where a type of 64 bits has all of them.
+    import pyarrow
+
+    for integers in (pyarrow.int64(), pyarrow.uint64()):
+        try:
+            return column.cast(integers)
+        except pyarrow.ArrowInvalid:
+            continue
+    return column
 
 
 def _plain(column: pyarrow.Array, instead: object) -> npt.NDArray[Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 import numpy.typing as npt
 
+from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.io.columns import by_code_point, places_among
 from matnb.lazy.array import DistArray
@@ -119,7 +120,7 @@ class Column:
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise OptionError(f"isin({values!r}): give a list of values")
         given = list(values)
-        there = [one for one in given if not is_none(one)]
+        there = [one for one in given if not is_missing_value(one)]
         numbers = [number for one in there if (number := self._number(one)) is not None]
         found: Any = np.isin(self.codes, np.array(numbers, self.codes.dtype))
         if self.may_miss:
@@ -149,14 +150,6 @@ class Column:
             return f"{told}, values not computed: compute() returns them"
         first, last = (", ".join(map(self._shown, part)) for part in self.seen)
         return f"{first}{', ..., ' if last else ''}{last}\n{told}"
-
-
-def is_none(value: object) -> bool:
-    """Tell whether a value stands for a missing one: None, NaN, NaT, or pandas' NA."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    is_number = isinstance(value, float | complex | np.generic)
-    return is_number and bool(value != value)
 
 
 def is_missing(column: DistArray | Column) -> DistArray | None:

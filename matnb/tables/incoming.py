@@ -153,11 +153,22 @@ def _in_unit_of_arrow(times: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _values_of(name: str, column: Any) -> ColumnValues:
+    import pyarrow
+
     if kind_of(column.type) is None:
         raise DTypeError(
             f"column {name!r} is of type {column.type}, which tables do not support: leave it out"
         )
-    return values_of(column)
+    if pyarrow.types.is_decimal(column.type) and column.type.scale > 0:
+        warnings.warn(
+            f"decimal numbers of column {name!r} are taken as floats, which rounds them",
+            FileContentWarning,
+            stacklevel=5,
+        )
+    found = values_of(column)
+    if pyarrow.types.is_decimal(column.type) and column.type.scale == 0 and found.kind.stored.kind == "f":
+        raise DTypeError(f"column {name!r} has whole numbers beyond 64 bits: cast them to text")
+    return found
 
 
 def _column_of_values(one: ColumnValues) -> DistArray | Column:

@@ -237,7 +237,7 @@ class TimeColumn(Column):
                 given, offset = found[1], 0 if found[2] == "Z" else int(steps_of(_long(found[2]))[1][0])
             elif isinstance(value, datetime) and (moved := value.utcoffset()) is not None:
                 given, offset = value.replace(tzinfo=None), moved.days * 86_400 + moved.seconds
-        if isinstance(given, bool | int | float | np.number):
+        if isinstance(given, bool | int | float | np.number) and not isinstance(given, np.timedelta64):
             raise DTypeError(f"{value!r} is not a {self.word}, which this column holds")
         if offset is not None and not self.zone:
             raise DTypeError(f"{value!r} has an offset, and the column of {self._word()} has no zone")
@@ -246,6 +246,8 @@ class TimeColumn(Column):
             to_numpy = getattr(given, "to_numpy", None)
             made = np.asarray(to_numpy() if callable(to_numpy) else given).astype(f"{self.word}64")
             unit = np.datetime_data(made.dtype)[0]
+            if self.word == "timedelta" and not np.isnat(made):
+                _check_length(made)
             if unit not in _IN_DAY:
                 made = made.astype(f"{self.word}64[{'D' if unit in ('Y', 'M', 'W') else 'ns'}]")
                 unit = np.datetime_data(made.dtype)[0]
@@ -334,6 +336,7 @@ class TimeColumn(Column):
         if isinstance(other, TimeColumn):
             return other if other.word == "timedelta" else None
         if isinstance(other, np.timedelta64):
+            _check_length(other)
             return other
         return np.timedelta64(other) if isinstance(other, timedelta) else None
 
@@ -498,6 +501,12 @@ class TimeColumn(Column):
     def weekday(self) -> DistArray | MaskedColumn:
         """Days of the week: 0 is Monday, as in Python's datetime."""
         return self._field("weekday", lambda: (self._days() + 3) % 7)
+
+
+def _check_length(duration: Any) -> None:
+    unit = np.datetime_data(duration.dtype)[0]
+    if unit in ("Y", "M", "generic") and not np.isnat(duration):
+        raise DTypeError(f"{duration!r} has no length in seconds: give days, hours or shorter units")
 
 
 def _long(offset: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from matnb.errors import MissingFileError, OptionError
+from matnb.errors import FileFormatError, MissingFileError, OptionError
 from matnb.io.columns import ColumnKind, TablePart, TableSource, wider
 from matnb.io.delimited import CsvTable, types_of_all
 from matnb.io.files import File, near_file
@@ -84,7 +84,17 @@ class TableFiles(TableSource):
     def parse(self, piece: Piece) -> TablePart:
         """Read a piece of one of the files."""
         assert isinstance(piece, FilePiece), "it is one of pieces()"
-        return self.tables[piece.place].parse(piece)
+        part = self.tables[piece.place].parse(piece)
+        return replace(part, span=(*part.span, piece.place)) if part.span else part
+
+    @property
+    def may_widen(self) -> bool:
+        """Whether pieces may hold integers and others of one column that no type holds together."""
+        return any(table.may_widen or table.kinds != self.tables[0].kinds for table in self.tables)
+
+    def error_from(self, place: int, span: tuple[int, ...]) -> FileFormatError:
+        """Return the first error of the rows of a file from a byte on."""
+        return self.tables[span[-1]].error_from(place, span)
 
     def parts(self, piece: Piece) -> Iterator[TablePart]:
         """Yield the columns of some rows of a piece at a time."""

@@ -18,6 +18,7 @@ from matnb.io.digits import (
     Text,
     parse_floats,
     parse_integers,
+    parse_unsigned,
     shown,
     text_of,
     token_places,
@@ -25,7 +26,8 @@ from matnb.io.digits import (
 from matnb.io.files import File
 from matnb.io.source import Piece, split_range
 
-Numbers = TypeVar("Numbers", npt.NDArray[np.int64], npt.NDArray[np.float64])
+Numbers = TypeVar("Numbers", npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.float64])
+_Read = TypeVar("_Read")
 
 CHUNK_BYTES = 1 << 18  # measured best of 64 KB to 8 MB: the parser's temporaries stay in cache
 SMALLEST_PIECE = 1 << 15  # below this a task costs more than its reading
@@ -69,6 +71,10 @@ class Chunk:
         """Return tokens as whole numbers; the first that is none is an error at its line."""
         return self._numbers(parse_integers, starts, stops)
 
+    def unsigned(self, starts: Places, stops: Places) -> npt.NDArray[np.uint64]:
+        """Return tokens as whole numbers from 0 on, below 2**64; the first that is none is an error."""
+        return self._numbers(parse_unsigned, starts, stops)
+
     def floats(self, starts: Places, stops: Places) -> npt.NDArray[np.float64]:
         """Return tokens as numbers of double precision; the first that is none is an error at its line."""
         return self._numbers(parse_floats, starts, stops)
@@ -91,6 +97,25 @@ class Chunk:
             return parse(self.text, starts, stops)
         except BadToken as bad:
             raise self.error_at(int(starts[bad.number]), bad.reason) from None
+
+
+def read_in_order(chunk: Chunk, read: Callable[[Chunk], _Read]) -> _Read:
+    """Return what is read of a chunk, in which an error is that of the first bad line.
+
+    One check after the other looks at all lines, so that the first to fail need not be that of the first
+    line; which lines are looked at together follows the cuts.
+    """
+    try:
+        return read(chunk)
+    except FileFormatError as error:
+        before = -1 if error.line is None else error.line - chunk.line_at(MARGIN)
+        if before > 0:
+            stop = int(chunk.newlines[before - 1]) + 1
+            text = Text(chunk.text.buffer[:stop])
+            read_in_order(
+                Chunk(chunk.file, text, chunk.origin, chunk.lines_before, chunk.newlines[:before]), read
+            )
+        raise
 
 
 def text_pieces(file: File, begin: int, count: int) -> tuple[Piece, ...]:

@@ -309,7 +309,7 @@ def _write_dense_mtx(stream: IO[bytes], grid: Grid, dtype: np.dtype, fetch: Fetc
 
 
 def _field(dtype: np.dtype) -> str:
-    return {"f": "real", "c": "complex"}.get(dtype.kind, "integer")
+    return {"f": "real", "c": "complex", "u": "unsigned-integer"}.get(dtype.kind, "integer")
 
 
 def _styles(dtype: np.dtype) -> tuple[str, ...]:

@@ -93,8 +93,10 @@ def load(
     -----
     FileContentWarning
         If the first line of an edge list contains the number of edges that follow: it may be a header, which
-        ``skip=1`` leaves out. The numbers of vertices, edges, merged edges and self-loops are shown under the
-        cell and by :func:`matnb.stamp`.
+        ``skip=1`` leaves out. If its third column seems to be times (whole numbers of 9 or 10 digits, or the
+        same in finer units, in a narrow range): they are taken as weights unless ``weights=False``. The
+        numbers of vertices, edges, merged edges and self-loops are shown under the cell and by
+        :func:`matnb.stamp`.
     """
     if transpose not in ("auto", "keep", "none"):
         raise OptionError(f"transpose={transpose!r}: choose 'auto', 'keep' or 'none'")
@@ -114,6 +116,14 @@ def load(
             warnings.warn(
                 f"{name}: its first line, {numbers}, contains the number of edges that follow and was read "
                 "as an edge; if it is a header, load the file with skip=1",
+                FileContentWarning,
+                stacklevel=3,
+            )
+        if found.edges.times:
+            first, last = found.edges.times
+            warnings.warn(
+                f"{name}: its third column, {first} to {last}, seems to be times and was taken as weights: "
+                "weights=False leaves it out, weights=True takes it without this warning",
                 FileContentWarning,
                 stacklevel=3,
             )

@@ -57,7 +57,7 @@ def test_dense(tmp_path, suffix: str, dtype: str, shape: tuple[int, ...], cuts: 
     found, read = read_whole(open_source(path), 2, 2)
     assert np.array_equal(read.astype(dtype), array)
     if suffix == ".mtx":
-        assert found.dtype == {"f": np.float64, "c": np.complex128}.get(dtype[0], np.int64)
+        assert found.dtype == {"f": np.float64, "c": np.complex128, "u": np.uint64}.get(dtype[0], np.int64)
         if array.size:
             assert np.array_equal(scipy.io.mmread(path).astype(dtype), array)
     else:

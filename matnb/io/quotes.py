@@ -1,0 +1,303 @@
+"""Rows of text with quotes by byte range: a line break inside quotes ends none, wherever pieces are cut."""
+
+# A byte is inside quotes if an odd number of quotes come before it (RFC 4180: a quote inside is written
+# twice, which is an even number). A piece does not know that number. It follows both assumptions until one of
+# them meets a quote that cannot be where it is (Ge et al. 2019, "Speculative distributed CSV data parsing for
+# big data analytics"); only where both can be right are the quotes before the piece counted. That each piece
+# begins where the one before it ended is checked when the pieces are put together.
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.io.digits import MARGIN, Places
+from matnb.io.files import File
+from matnb.io.lines import LONGEST_LINE, Chunk, Lines, count_lines, num_newlines
+from matnb.io.recoded import Recoded
+from matnb.io.source import Piece
+
+_QUOTE, _RETURN, _NEWLINE = 34, 13, 10
+_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How rows are written.
+
+    Attributes
+    ----------
+    delimiter
+        The character between fields.
+    comment
+        What begins a comment, which goes to the end of the line; "" where there are none.
+    """
+
+    delimiter: str
+    comment: str = ""
+
+    def quotes(self, data: bytes, inside: bool = False) -> Places:
+        """Return where quotes are, in text that begins inside quotes or not; those in comments are none."""
+        found = np.flatnonzero(np.frombuffer(data, np.uint8) == _QUOTE)
+        for start, stop in self.comments(data, inside):
+            found = found[(found < start) | (found >= stop)]
+        return found
+
+    def comments(self, data: bytes, inside: bool = False) -> list[tuple[int, int]]:
+        """Return where comments begin and end; a mark inside quotes begins none."""
+        mark = self.comment.encode()
+        if not mark or mark not in data:
+            return []
+        found, place, begin = [], 0, -1
+        while True:
+            quote = data.find(b'"', place)
+            if inside:
+                if quote < 0:
+                    return found
+                place, inside = quote + 1, False
+                continue
+            if begin < place:
+                begin = data.find(mark, place)
+                if begin < 0:
+                    return found
+            if 0 <= quote < begin:
+                place, inside = quote + 1, True
+                continue
+            end = data.find(b"\n", begin)
+            place = len(data) if end < 0 else end
+            found.append((begin, place))
+
+    def without_comments(self, data: bytes) -> bytes:
+        """Return whole rows without their comments; lines that have nothing else become blank."""
+        kept, place = [], 0
+        for start, stop in self.comments(data):
+            line = data.rfind(b"\n", place, start) + 1 or place
+            is_alone = (line == 0 or data[line - 1 : line] == b"\n") and not data[line:start].strip()
+            kept.append(data[place : line if is_alone else start])
+            place = stop
+        return b"".join([*kept, data[place:]])
+
+    def row_end(self, data: bytes, start: int | None, inside: bool = False) -> int:
+        """Return the first line break from ``start`` on that ends a row, -1 if none; None: the last one."""
+        if b'"' not in data and not inside:
+            return data.rfind(b"\n") if start is None else data.find(b"\n", start)
+        newlines = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)
+        before = np.searchsorted(self.quotes(data, inside), newlines) + inside
+        ends = newlines[before % 2 == 0]
+        if start is None:
+            return int(ends[-1]) if ends.size else -1
+        place = int(np.searchsorted(ends, start))
+        return int(ends[place]) if place < ends.size else -1
+
+    def begins_inside(self, data: bytes, is_end: bool) -> bool | None:
+        """Tell whether text from some byte on begins inside quotes; None where both can be."""
+        if b'"' not in data:
+            # Inside, a row would go on for longer than rows may.
+            return False if is_end or len(data) >= LONGEST_LINE else None
+        buffer = np.frombuffer(data, np.uint8)
+        quotes = [self.quotes(data, inside) for inside in (False, True)]
+        stray = [
+            _first_stray(buffer, quotes[inside], ord(self.delimiter), inside) for inside in (False, True)
+        ]
+        if stray[0] != stray[1]:
+            return stray[0] < stray[1]
+        if is_end:  # where no quote is open
+            fits = [(quotes[inside].size + inside) % 2 == 0 for inside in (False, True)]
+        elif len(data) >= LONGEST_LINE:
+            fits = [self.row_end(data, 0, inside) >= 0 for inside in (False, True)]
+        else:
+            return None
+        return fits[1] if fits[0] != fits[1] else None
+
+
+def _first_stray(buffer: npt.NDArray[np.uint8], quotes: Places, delimiter: int, inside: bool) -> int:
+    # Where the first quote is that neither opens nor closes a field; the end of the text if none.
+    opening, closing = quotes[int(inside) :: 2], quotes[1 - int(inside) :: 2]
+    unopening = opening[~_opens(buffer, opening, delimiter)]
+    stray = np.concatenate([unopening, _unclosing(buffer, closing, delimiter)])
+    return int(stray.min(initial=buffer.size))
+
+
+def _opens(buffer: npt.NDArray[np.uint8], quotes: Places, delimiter: int) -> npt.NDArray[np.bool_]:
+    before = buffer[quotes - 1]
+    found: npt.NDArray[np.bool_] = np.isin(before, (delimiter, _NEWLINE, _QUOTE)) | (quotes == 0)
+    return found
+
+
+def _unclosing(buffer: npt.NDArray[np.uint8], quotes: Places, delimiter: int) -> Places:
+    after = buffer[np.minimum(quotes + 1, buffer.size - 1)]
+    closes = np.isin(after, (delimiter, _NEWLINE, _RETURN, _QUOTE)) | (quotes == buffer.size - 1)
+    return quotes[~closes]
+
+
+def _inside_at(file: File | Recoded, begin: int, stop: int, dialect: Dialect) -> bool:
+    # Whether a byte is inside quotes, by those from the first row on.
+    inside, carried = False, b""
+    with file.text() as stream:
+        stream.seek(begin)
+        place = begin
+        while place < stop and (data := stream.read(min(_READ_BYTES, stop - place))):
+            place += len(data)
+            carried += data
+            cut = len(carried) if not dialect.comment or place >= stop else carried.rfind(b"\n") + 1
+            inside ^= bool(dialect.quotes(carried[:cut], inside).size % 2)
+            carried = carried[cut:]
+    return inside
+
+
+def read_rows(
+    file: File | Recoded, piece: Piece, begin: int, dialect: Dialect, chunk_bytes: int
+) -> Iterator[Lines]:
+    """Yield the rows that start in a piece, about ``chunk_bytes`` at a time.
+
+    Parameters
+    ----------
+    file, piece
+        What to read.
+    begin
+        Where the first row starts.
+
+    Raises
+    ------
+    FileFormatError
+        For a row that is longer than ``LONGEST_LINE``.
+    """
+    with file.text() as stream:
+        block, origin = b"", begin
+        if piece.start > begin:
+            found = _first_row(file, stream, piece.start - 1, begin, dialect, chunk_bytes)
+            if found is None:
+                return
+            origin, block = found
+        else:
+            stream.seek(begin)
+        start, lines, size, is_end = origin, 0, chunk_bytes, False
+        while start < piece.stop and not is_end:
+            data = b"" if len(block) > size else stream.read(size)
+            is_end = not data and len(block) <= size
+            block += data
+            reaches = start + len(block) >= piece.stop
+            last = dialect.row_end(block, max(0, piece.stop - 1 - start)) if reaches else -1
+            cut = (last if last >= 0 else dialect.row_end(block, None)) + 1
+            if is_end:
+                cut = cut if last >= 0 else len(block)
+            if cut:
+                yield Lines(file, block[:cut], origin, lines)
+                lines += num_newlines(block[:cut])
+                start, block, size = start + cut, block[cut:], chunk_bytes
+            elif len(block) > LONGEST_LINE:
+                raise _too_long(file, start, block, dialect)
+            else:
+                size = max(chunk_bytes, len(block))
+
+
+def _too_long(file: File | Recoded, start: int, block: bytes, dialect: Dialect) -> Exception:
+    quotes = dialect.quotes(block)
+    if quotes.size % 2:
+        reason = f"a quoted field that is not closed within {LONGEST_LINE:,} bytes"
+        return file.error(reason, count_lines(file, start + int(quotes[-1])) + 1)
+    return file.error(f"a line of more than {LONGEST_LINE} bytes", count_lines(file, start) + 1)
+
+
+def _first_row(
+    file: File | Recoded, stream: IO[bytes], place: int, begin: int, dialect: Dialect, chunk_bytes: int
+) -> tuple[int, bytes] | None:
+    # Where the first row after a byte starts, and what was read from there on; None where there is none.
+    stream.seek(place)
+    block = b""
+    while True:
+        data = stream.read(chunk_bytes)
+        block += data
+        is_end = not data or place + len(block) >= file.size
+        is_enough = is_end or len(block) >= LONGEST_LINE
+        inside = dialect.begins_inside(block, is_end)
+        if inside is None and is_enough:
+            inside = _inside_at(file, begin, place, dialect)
+        if inside is not None:
+            end = dialect.row_end(block, 0, inside)
+            if end >= 0:
+                return place + end + 1, block[end + 1 :]
+            if is_enough:  # a row that is too long is told by the piece it starts in
+                return None
+
+
+@dataclass(frozen=True, eq=False)
+class Quotes:
+    """The quotes of whole rows.
+
+    Attributes
+    ----------
+    chunk
+        The rows.
+    delimiter
+        What is between fields, a byte.
+    places
+        Of the quotes.
+    """
+
+    chunk: Chunk
+    delimiter: int
+    places: Places
+
+    def outside(self, places: Places) -> Places:
+        """Return the places that are not inside quotes."""
+        if not self.places.size:
+            return places
+        return places[np.searchsorted(self.places, places) % 2 == 0]
+
+    @property
+    def row_ends(self) -> Places:
+        """Where the rows end, blank ones too."""
+        return self.outside(self.chunk.newlines)
+
+    def broken(self) -> tuple[int, str] | None:
+        """Return the first quote that opens what is not closed at the end of a field, or opens in one."""
+        if not self.places.size:
+            return None
+        buffer = self.chunk.text.buffer
+        opening, closing = self.places[0::2], self.places[1::2]
+        opens = _opens(buffer, opening, self.delimiter) | (opening == MARGIN)
+        found = [(int(place), _IN_A_FIELD) for place in opening[~opens][:1]]
+        ends = np.searchsorted(closing, _unclosing(buffer, closing, self.delimiter)[:1])
+        found += [(int(opening[end]), _IN_A_FIELD) for end in ends]
+        if opening.size > closing.size:
+            found.append((int(opening[-1]), "a quoted field that is not closed"))
+        return min(found, default=None)
+
+    def fields(self) -> QuotedFields:
+        """Return the fields that are quoted, of rows that are not broken."""
+        buffer = self.chunk.text.buffer
+        opening, closing = self.places[0::2], self.places[1::2]
+        # "" inside a field closes it and opens it again.
+        starts = opening[buffer[opening - 1] != _QUOTE]
+        stops = closing[buffer[closing + 1] != _QUOTE]
+        between = self.outside(np.flatnonzero(buffer == self.delimiter))
+        between = between[between >= MARGIN]
+        ends = self.row_ends
+        row_starts = np.concatenate([[MARGIN], ends + 1])[np.searchsorted(ends, starts)]
+        columns = np.searchsorted(between, starts) - np.searchsorted(between, row_starts)
+        delimiters = np.flatnonzero(buffer == self.delimiter)
+        has_delimiter = np.searchsorted(delimiters, stops) > np.searchsorted(delimiters, starts)
+        return QuotedFields(starts, columns, stops - starts == 1, has_delimiter)
+
+
+@dataclass(frozen=True, eq=False)
+class QuotedFields:
+    """Fields that are quoted: where they start, their columns, which are empty, and which have delimiters."""
+
+    starts: Places
+    columns: Places
+    are_empty: npt.NDArray[np.bool_]
+    have_delimiter: npt.NDArray[np.bool_]
+
+
+_IN_A_FIELD = "a quote in the middle of a field; quote the whole field, and write a quote inside twice"
+
+
+def quotes_of(chunk: Chunk, delimiter: str) -> Quotes:
+    """Return the quotes of whole rows without comments."""
+    return Quotes(chunk, ord(delimiter), np.flatnonzero(chunk.text.buffer == _QUOTE))

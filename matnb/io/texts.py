@@ -1,0 +1,270 @@
+"""What texts are written as: numbers, dates, times, true and false; and texts that stand for no value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from matnb.errors import OptionError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+# As pandas reads them, and "NAN", which parsing numbers knows too.
+MISSING = (
+    *("NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None"),
+    *("NaN", "nan", "NAN", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
+# What values of a type are tried as, where they are not of it.
+WIDER = {"int64": "uint64", "uint64": "float64", "date32": "timestamp[us]", "timestamp[us]": "timestamp[ns]"}
+TRIED = (
+    *("int64", "uint64", "float64", "bool", "date32"),
+    *("timestamp[us]", "timestamp[ns]", "timestamp[us, UTC]"),
+)
+WHOLE = r"^[+-]?[0-9]+$"
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_ODD_INTEGER = r"^(-0+|[+-]?0[xX].*)$"  # a zero with a sign is a float's; Arrow takes sixteens for integers
+_EXACT = 2**53  # up to which a double holds each whole number
+NaWord: TypeAlias = str | float
+NaValues: TypeAlias = NaWord | Sequence[NaWord] | Mapping[str, NaWord | Sequence[NaWord]]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The characters in numbers: before the part below one, and between thousands, "" where there is none."""
+
+    decimal: str = "."
+    thousands: str = ""
+
+    @property
+    def are_usual(self) -> bool:
+        """Whether numbers are written as Python writes them."""
+        return self == Marks()
+
+
+def checked_marks(decimal: object, thousands: object) -> Marks:
+    """Return the marks of numbers.
+
+    Raises
+    ------
+    OptionError
+        For anything else than one character each, which no number has elsewhere, and two of them.
+    """
+    for option, value in (("decimal", decimal), ("thousands", thousands)):
+        if value is None and option == "thousands":
+            continue
+        if not isinstance(value, str) or len(value) != 1 or re.match(r'[\w"+\r\n-]', value):
+            raise OptionError(f"{option}={value!r}: give one character, such as ',', not a letter or a sign")
+    if not str(decimal).isascii():
+        raise OptionError(f"decimal={decimal!r}: give a character of ASCII")
+    if decimal == thousands:
+        raise OptionError(f"decimal={decimal!r} and thousands={thousands!r} are one character")
+    return Marks(str(decimal), "" if thousands is None else str(thousands))
+
+
+@dataclass(frozen=True)
+class Missing:
+    """The texts that stand for no value.
+
+    Attributes
+    ----------
+    defaults
+        Those that do so where they are not quoted.
+    given
+        Those that a user named, which do so in quotes too.
+    """
+
+    defaults: tuple[str, ...] = ("", *MISSING)
+    given: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.defaults + self.given
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Those that are numbers, which stand for no value however they are written."""
+        found = []
+        for text in self.given:
+            try:
+                found.append(float(text))
+            except ValueError:
+                continue
+        return tuple(one for one in found if one == one)
+
+
+@dataclass(frozen=True)
+class MissingTexts:
+    """What stands for no value in each column: of some by name, of all others alike."""
+
+    others: Missing = Missing()
+    by_name: tuple[tuple[str, Missing], ...] = ()
+
+    def of(self, name: str) -> Missing:
+        """Return what stands for no value in a column."""
+        return dict(self.by_name).get(name, self.others)
+
+
+def missing_texts(na_values: NaValues, keep_default_na: bool, names: Sequence[str]) -> MissingTexts:
+    """Return the texts that stand for no value, from options that mean what they mean in pandas.
+
+    Raises
+    ------
+    OptionError
+        For a value that is neither a string nor a number, and a name that no column has.
+    """
+    defaults = ("", *MISSING) if keep_default_na else ()
+    if not isinstance(na_values, Mapping):
+        return MissingTexts(Missing(defaults, _texts_of(na_values)))
+    for name in na_values:
+        if name not in names:
+            raise OptionError(f"na_values: no column {name!r}; they are {', '.join(map(repr, names[:50]))}")
+    own = [(str(name), Missing(defaults, _texts_of(values))) for name, values in na_values.items()]
+    return MissingTexts(Missing(defaults), tuple(own))
+
+
+def _texts_of(values: NaWord | Sequence[NaWord]) -> tuple[str, ...]:
+    listed = [values] if isinstance(values, str | int | float) else list(values)
+    for value in listed:
+        if not isinstance(value, str | int | float | np.integer | np.floating):
+            raise OptionError(f"na_values: {value!r} is neither a string nor a number")
+    return tuple(str(value) for value in listed)
+
+
+def arrow_type(word: str) -> pyarrow.DataType:
+    """Return Arrow's type of what values are written as; text has a dictionary."""
+    import pyarrow
+
+    if word == "text":
+        return pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+    if word == "date32":
+        return pyarrow.date32()
+    unit, _, zone = word.removeprefix("timestamp[").rstrip("]").partition(", ")
+    if word.startswith("timestamp"):
+        return pyarrow.timestamp(unit, zone or None)
+    return pyarrow.from_numpy_dtype(np.dtype(word))
+
+
+def present(texts: pyarrow.Array, words: Sequence[str]) -> pyarrow.Array:
+    """Return texts with nulls where they stand for no value."""
+    from pyarrow import compute
+
+    return compute.if_else(compute.is_in(texts, strings(words)), None, texts) if words else texts
+
+
+def strings(texts: Sequence[str]) -> pyarrow.Array:
+    """Return an Arrow array of strings."""
+    import pyarrow
+
+    return pyarrow.array(list(texts), pyarrow.string())
+
+
+def without_numbers(values: pyarrow.Array, numbers: Sequence[float]) -> pyarrow.Array:
+    """Return numbers with nulls where they are some that stand for no value."""
+    import pyarrow
+    from pyarrow import compute
+
+    if pyarrow.types.is_integer(values.type):
+        limits = np.iinfo(values.type.to_pandas_dtype())
+        numbers = [int(one) for one in numbers if one == np.floor(one) and limits.min <= one <= limits.max]
+    elif not pyarrow.types.is_floating(values.type):
+        return values
+    if not numbers:
+        return values
+    return compute.if_else(compute.is_in(values, pyarrow.array(numbers, values.type)), None, values)
+
+
+def values_in(
+    texts: pyarrow.Array, word: str, marks: Marks = Marks(), exact: bool = False
+) -> pyarrow.Array | None:
+    """Return texts without spaces around them as values of a type; None where one is not of it.
+
+    Parameters
+    ----------
+    texts
+        An Arrow array of strings.
+    word
+        The type, as Arrow writes it.
+    marks
+        How numbers are written.
+    exact
+        Whether a float of a whole number has to be that number.
+    """
+    from pyarrow import ArrowInvalid, compute
+
+    if word == "bool":
+        is_true = compute.is_in(texts, strings(TRUE))
+        is_one = compute.or_(is_true, compute.is_in(texts, strings(FALSE)))
+        if not compute.all(compute.or_(is_one, texts.is_null()), min_count=0).as_py():
+            return None
+        return compute.if_else(texts.is_null(), None, is_true)
+    if word in ("int64", "uint64", "float64"):
+        plain = _plain_numbers(texts, marks)
+        if plain is None:
+            return None
+        if word != "float64" and _any(compute.match_substring_regex(plain, _ODD_INTEGER)):
+            return None
+        texts = compute.replace_substring_regex(plain, r"^\+([0-9.iI])", r"\1")
+    try:
+        made = texts.cast(arrow_type(word))
+    except ArrowInvalid:
+        return None
+    return None if exact and word == "float64" and inexact_place(texts, made) is not None else made
+
+
+def _plain_numbers(texts: pyarrow.Array, marks: Marks) -> pyarrow.Array | None:
+    # Numbers as Python writes them; None where the marks are not where they belong.
+    from pyarrow import compute
+
+    if marks.are_usual:
+        return texts
+    if marks.thousands:
+        mark, point = re.escape(marks.thousands), re.escape(marks.decimal)
+        groups = rf"^[+-]?[0-9]{{1,3}}({mark}[0-9]{{2,3}})*{mark}[0-9]{{3}}({point}[0-9]*)?$"  # 12,34,567 too
+        grouped = compute.match_substring_regex(texts, groups)
+        texts = compute.if_else(grouped, compute.replace_substring(texts, marks.thousands, ""), texts)
+        if _any(compute.match_substring(texts, marks.thousands)):
+            return None
+    if marks.decimal != ".":
+        if _any(compute.match_substring(texts, ".")):
+            return None
+        texts = compute.replace_substring(texts, marks.decimal, ".")
+    return texts
+
+
+def _any(found: pyarrow.Array) -> bool:
+    from pyarrow import compute
+
+    return bool(compute.any(found, min_count=0).as_py())
+
+
+def inexact_place(texts: pyarrow.Array, values: pyarrow.Array) -> int | None:
+    """Return the place of the first whole number that the float made of it is not; None if all are."""
+    from pyarrow import compute
+
+    found = values.to_numpy(zero_copy_only=False)
+    with np.errstate(invalid="ignore"):
+        large = np.flatnonzero(np.abs(found) > _EXACT)
+    if not large.size:
+        return None
+    written = texts.take(large)
+    is_whole = compute.match_substring_regex(written, WHOLE)
+    places = large[is_whole.to_numpy(zero_copy_only=False)].tolist()
+    for place, text in zip(places, written.filter(is_whole).to_pylist(), strict=True):
+        value = float(found[place])
+        if not np.isfinite(value) or int(text) != int(value):  # a finite one has 309 digits at most
+            return int(place)
+    return None
+
+
+def kind_of_value(text: str) -> str:
+    """Return what is wrong with a text that is no number of any type."""
+    if re.match(WHOLE, text):
+        return "is a whole number that no type of numbers holds exactly"
+    return "is not a number"

@@ -111,6 +111,7 @@ ONE_IMPORTER = {
     "matnb/session/simulation.py": "plans for a cluster that is not there",
     "matnb/session/stored_layouts.py": LARGE,
     "matnb/tables/writing.py": ANOTHER_ROOM,
+    "matnb/tables/zones.py": "an idea of its own: what clocks show, on counts of time alone",
     "matnb/widgets/busy_history.py": "rings of numbers, which change; the state beside them is frozen",
     "matnb/widgets/views.py": ANOTHER_ROOM,
     "matnb/widgets/monitor_state.py": LARGE,

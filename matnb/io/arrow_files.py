@@ -45,6 +45,8 @@ class ArrowTable(TableSource):
         The rows of its row groups or record batches, and their sizes inflated.
     wanted
         The dtypes asked for, by name.
+    has_decimals
+        Whether there are decimal numbers, of which the values tell what they become.
     """
 
     file: File
@@ -55,6 +57,7 @@ class ArrowTable(TableSource):
     group_bytes: tuple[int, ...]
     wanted: tuple[tuple[str, str], ...]
     is_parquet: bool
+    has_decimals: bool = False
 
     def __repr__(self) -> str:
         return f"{'Parquet' if self.is_parquet else 'Arrow'}Table({self.file!r})"
@@ -63,6 +66,11 @@ class ArrowTable(TableSource):
     def kinds(self) -> tuple[ColumnKind, ...]:
         """What the columns that are read hold."""
         return self.column_kinds
+
+    @property
+    def may_widen(self) -> bool:
+        """Whether row groups may hold integers of other types, as those of decimal numbers may."""
+        return self.has_decimals
 
     def identity(self) -> tuple[str | int, ...]:
         """Return what tells the result from any other."""
@@ -305,4 +313,5 @@ def _table_of(
         )
     wanted = wanted_dtypes(file, dtype, [names[place] for place in picked])
     found = tuple(one for one in kinds if one is not None)
-    return ArrowTable(file, names, picked, found, *groups, wanted, is_parquet)
+    has_decimals = any(map(types.is_decimal, fields.values()))
+    return ArrowTable(file, names, picked, found, *groups, wanted, is_parquet, has_decimals)

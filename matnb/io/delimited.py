@@ -36,6 +36,7 @@ from matnb.io.texts import (
     FALSE,
     MISSING,
     NUMBER,
+    READ_AS_TEXT,
     TRIED,
     TRUE,
     WHOLE,
@@ -46,6 +47,7 @@ from matnb.io.texts import (
     arrow_type,
     checked_marks,
     missing_texts,
+    offsets_in,
     present,
     values_in,
     without_numbers,
@@ -68,7 +70,9 @@ _SAYS = {
     "date32": "a date",
     "timestamp[us]": "a time",
     "timestamp[ns]": "a time",
-    "timestamp[us, UTC]": "a time with a zone",
+    "timestamp[us, UTC]": "a time with an offset",
+    "duration[us]": "a duration such as 1 days 02:03:04",
+    "duration[ns]": "a duration such as 1 days 02:03:04",
 }
 _INTEGERS, _NUMBERS = ("int64", "uint64"), ("int64", "uint64", "float64")
 _EXACT = 2**53  # up to which a double holds each whole number
@@ -196,7 +200,8 @@ class CsvTable(TableSource):
             arrays = [columns[place] for columns in chunks]
             if len({one.type for one in arrays}) > 1:  # whole numbers, and then floats; days, and then times
                 arrays = self._of_one_type(name, arrays, word)
-            one = pyarrow.chunked_array(arrays, None if arrays else arrow_type(word))
+            empty = pyarrow.null() if word in READ_AS_TEXT else arrow_type(word)  # of any offset
+            one = pyarrow.chunked_array(arrays, None if arrays else empty)
             for place_in_chunks in range(len(chunks)):
                 chunks[place_in_chunks][place] = None  # its memory goes as soon as it may
             if wanted.get(name, "text") != "text":
@@ -205,9 +210,14 @@ class CsvTable(TableSource):
         return TablePart(number, len(made[0].values) if made else 0, tuple(made))
 
     def _of_one_type(self, name: str, arrays: Sequence[pyarrow.Array], word: str) -> list[pyarrow.Array]:
-        from pyarrow import ArrowInvalid
+        from pyarrow import ArrowInvalid, timestamp
+        from pyarrow.types import is_null
 
         types = {one.type for one in arrays}
+        zones = {one.tz for one in types if word == "timestamp[us, UTC]" and not is_null(one)}
+        if zones:
+            zoned = timestamp("us", zones.pop() if len(zones) == 1 else "UTC")
+            return [one.cast(zoned) for one in arrays]
         widest = next(one for one in (*TRIED[::-1], word) if arrow_type(one) in types)
         try:
             return [one.cast(arrow_type(widest)) for one in arrays]
@@ -257,15 +267,31 @@ class CsvTable(TableSource):
             self._check_rows(lines)
         if not is_odd and not self.marks.thousands:
             try:
-                made = self._read(data, [arrow_type(one) for one in self.types])
+                made = self._made_of_text(self._read(data, self._read_types()))
             except ArrowInvalid:
                 pass
             else:
-                if not self._may_be_inexact(made):
+                if made is not None and not self._may_be_inexact(made):
                     return self._without_given(made)
         if is_plain:
             self._check_rows(lines)
         return self._looked_into(lines)
+
+    def _read_types(self) -> list[pyarrow.DataType]:
+        import pyarrow
+
+        return [pyarrow.string() if one in READ_AS_TEXT else arrow_type(one) for one in self.types]
+
+    def _made_of_text(self, columns: list[pyarrow.Array]) -> list[pyarrow.Array] | None:
+        # The columns with values for texts that were read as such; None if one is no value.
+        wanted = dict(self.wanted)
+        for place, (name, word) in enumerate(zip(self.read_names, self.types, strict=True)):
+            if word in READ_AS_TEXT:
+                made, row = self._converted(name, columns[place], word, name not in wanted, False)
+                if row is not None:
+                    return None
+                columns[place] = made
+        return columns
 
     def _may_be_inexact(self, columns: Sequence[pyarrow.Array]) -> bool:
         # Whether a column of floats has large ones, which may have been written as whole numbers.
@@ -606,6 +632,13 @@ def _told_types(tables: Sequence[CsvTable], samples: Sequence[bytes]) -> tuple[s
         else:
             word, is_none, is_inexact = _told_type(tables[0], name, written)
             types.append("text" if is_none and column in quoted_empty else word)
+            if word == "timestamp[us, UTC]" and len(offsets := offsets_in(_trimmed(written))) > 1:
+                warnings.warn(
+                    f"{tables[0].file.shown}: times of column {name!r} have the offsets {', '.join(offsets)} "
+                    f'and are read as UTC: t[{name!r}].to_zone("Europe/Berlin") has the clocks of a zone',
+                    FileContentWarning,
+                    stacklevel=2,
+                )
             if is_inexact:
                 inexact.append(name)
     if inexact:
@@ -616,6 +649,12 @@ def _told_types(tables: Sequence[CsvTable], samples: Sequence[bytes]) -> tuple[s
             stacklevel=2,
         )
     return tuple(types)
+
+
+def _trimmed(texts: pyarrow.Array) -> pyarrow.Array:
+    from pyarrow import compute
+
+    return compute.utf8_trim_whitespace(texts)
 
 
 def _sampled_texts(table: CsvTable, data: bytes) -> list[pyarrow.Array]:

@@ -32,7 +32,7 @@ def duration_texts(counts: npt.NDArray[Any], unit: str) -> list[str | None]:
     if unit == "D":
         counts, unit = np.where(counts == _NONE, _NONE, counts * _DAY), "s"
     per_second = _PER_SECOND[unit]
-    digits = len(str(per_second)) - 1
+    digits, factor = (9, 1) if unit == "ns" else (6, 10**6 // per_second)
     for count in np.asarray(counts, np.int64).tolist():
         if count == _NONE:
             found.append(None)
@@ -40,7 +40,7 @@ def duration_texts(counts: npt.NDArray[Any], unit: str) -> list[str | None]:
         days, rest = divmod(count, _DAY * per_second)
         seconds, fraction = divmod(rest, per_second)
         clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-        part = f".{fraction:0{digits}d}" if fraction else ""
+        part = f".{fraction * factor:0{digits}d}" if fraction else ""
         found.append(f"{days} days {'+' if days < 0 else ''}{clock}{part}")
     return found
 
@@ -56,20 +56,30 @@ def durations_of(texts: pyarrow.Array) -> pyarrow.Array | None:
     parts = compute.extract_regex(texts, _PARTS)
     if parts.null_count > texts.null_count:
         return None
-    days, _, hours, minutes, seconds, fraction = (
-        np.array(parts.field(place).fill_null("").to_pylist(), object) for place in range(6)
-    )
-    is_fine = any(len(one) > 7 and one[7:].strip("0") for one in fraction)
-    per_second, digits = (10**9, 9) if is_fine else (10**6, 6)
-    there = ~np.asarray(texts.is_null())
-    counts = np.zeros(len(texts), np.int64)
-    for place in np.flatnonzero(there):
-        whole = int(days[place]) * _DAY + int(hours[place]) * 3600 + int(minutes[place]) * 60
-        whole += int(seconds[place])
-        part = int(fraction[place][1 : digits + 1].ljust(digits, "0")) if fraction[place] else 0
-        count = whole * per_second + part
-        if abs(count) > _MOST:
+    days, _, hours, minutes, seconds, fraction = (parts.field(place) for place in range(6))
+    if compute.any(compute.greater(compute.utf8_length(days), 10), min_count=0).as_py():
+        return None  # more than any unit has
+    days, hours, minutes, seconds = (_numbers(one) for one in (days, hours, minutes, seconds))
+    digits = compute.utf8_rpad(compute.utf8_ltrim(fraction, "."), 9, "0")
+    nanoseconds = _numbers(digits)
+    is_fine = bool((nanoseconds % 1000).any())
+    per_second, part = (10**9, nanoseconds) if is_fine else (10**6, nanoseconds // 1000)
+    rest = (hours * 3600 + minutes * 60 + seconds) * per_second + part  # of a day, or of some
+    whole = _DAY * per_second
+    if days.size and not -(_MOST // whole) <= days.min() <= days.max() <= (_MOST - int(rest.max())) // whole:
+        counts = [int(day) * whole + int(own) for day, own in zip(days, rest, strict=True)]
+        if max(map(abs, counts)) > _MOST:
             return None
-        counts[place] = count
-    made = pyarrow.array(counts, mask=~there)
-    return made.cast(pyarrow.duration("ns" if is_fine else "us"))
+        made = np.array(counts, np.int64)
+    else:
+        made = days * whole + rest
+    arrow = pyarrow.array(made, mask=np.asarray(texts.is_null()))
+    return arrow.cast(pyarrow.duration("ns" if is_fine else "us"))
+
+
+def _numbers(texts: pyarrow.Array) -> npt.NDArray[np.int64]:
+    import pyarrow
+    from pyarrow import compute
+
+    known = compute.if_else(compute.equal(texts, ""), "0", texts).fill_null("0")
+    return known.cast(pyarrow.int64()).to_numpy()  # type: ignore[no-any-return]  # pyarrow has no types

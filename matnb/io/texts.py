@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from matnb.errors import OptionError
+from matnb.io.durations import durations_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -22,10 +23,14 @@ MISSING = (
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 # What values of a type are tried as, where they are not of it.
 WIDER = {"int64": "uint64", "uint64": "float64", "date32": "timestamp[us]", "timestamp[us]": "timestamp[ns]"}
+WIDER |= {"duration[us]": "duration[ns]"}
 TRIED = (
     *("int64", "uint64", "float64", "bool", "date32"),
-    *("timestamp[us]", "timestamp[ns]", "timestamp[us, UTC]"),
+    *("timestamp[us]", "timestamp[ns]", "timestamp[us, UTC]", "duration[us]", "duration[ns]"),
 )
+# Those that Arrow's reader of CSV does not know, or of which it forgets the offset.
+READ_AS_TEXT = ("timestamp[us, UTC]", "duration[us]", "duration[ns]")
+_OFFSET = r"(?P<offset>Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
 WHOLE = r"^[+-]?[0-9]+$"
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _ODD_INTEGER = r"^(-0+|[+-]?0[xX].*)$"  # a zero with a sign is a float's; Arrow takes sixteens for integers
@@ -148,6 +153,8 @@ def arrow_type(word: str) -> pyarrow.DataType:
     unit, _, zone = word.removeprefix("timestamp[").rstrip("]").partition(", ")
     if word.startswith("timestamp"):
         return pyarrow.timestamp(unit, zone or None)
+    if word.startswith("duration"):
+        return pyarrow.duration(word[len("duration[") : -1])
     return pyarrow.from_numpy_dtype(np.dtype(word))
 
 
@@ -211,11 +218,38 @@ def values_in(
         if word != "float64" and _any(compute.match_substring_regex(plain, _ODD_INTEGER)):
             return None
         texts = compute.replace_substring_regex(plain, r"^\+([0-9.iI])", r"\1")
+    if word.startswith("duration"):
+        made = durations_of(texts)
+        if made is not None and word == "duration[ns]":
+            return made.cast(arrow_type(word))
+        return None if made is None or made.type != arrow_type(word) else made
     try:
         made = texts.cast(arrow_type(word))
     except ArrowInvalid:
         return None
+    if word == "timestamp[us, UTC]":
+        return _with_offset(texts, made)
     return None if exact and word == "float64" and inexact_place(texts, made) is not None else made
+
+
+def offsets_in(texts: pyarrow.Array) -> list[str]:
+    """Return the offsets that times are written with, "UTC" for that of zero."""
+    from pyarrow import compute
+
+    found = compute.extract_regex(texts, _OFFSET).field(0).filter(texts.is_valid()).unique().to_pylist()
+    named = (f"{one[:3]}:{one[3:].strip(':') or '00'}" for one in found if one is not None and one != "Z")
+    made = {"UTC" if one[1:] == "00:00" else one for one in named}
+    return sorted(made | ({"UTC"} if "Z" in found else set()))
+
+
+def _with_offset(texts: pyarrow.Array, times: pyarrow.Array) -> pyarrow.Array:
+    # Times of the offset that they are written with, of UTC if of several, of no type if there is none.
+    import pyarrow
+
+    offsets = offsets_in(texts)
+    if not offsets:
+        return pyarrow.nulls(len(times))
+    return times.cast(pyarrow.timestamp("us", offsets[0] if len(offsets) == 1 else "UTC"))
 
 
 def _plain_numbers(texts: pyarrow.Array, marks: Marks) -> pyarrow.Array | None:

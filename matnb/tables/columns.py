@@ -219,6 +219,8 @@ class TextColumn(Column):
             one, two = (_renumbered(column, both) for column in (self, other))
             found = compare(one, two)
             return found & ~self.missing & ~other.missing  # type: ignore[no-any-return]
+        if is_missing_value(other):
+            return self.codes != self.codes  # type: ignore[no-any-return]  # nothing compares with it
         if not isinstance(other, str):
             raise DTypeError(
                 f"a column of text cannot be compared with {other!r}: give a string, or a column of text"

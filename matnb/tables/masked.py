@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, OptionError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
@@ -210,6 +211,8 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
             return _connected(_CONNECTIVES[ufunc], *inputs)
         if ufunc in (np.isnan, np.isfinite):
             return self._mask if ufunc is np.isnan else ~self._mask
+        if ufunc in _COMPARISONS:
+            inputs = tuple(np.nan if is_missing_value(one) else one for one in inputs)
         columns = [one for one in inputs if isinstance(one, MaskedColumn)]
         gone: Any = columns[0]._mask
         for one in columns[1:]:

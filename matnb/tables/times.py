@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, OptionError, suggestion
 from matnb.io.columns import NO_TIME
 from matnb.io.durations import duration_texts
@@ -231,6 +232,8 @@ class TimeColumn(Column):
 
     def _read(self, value: object) -> tuple[int, str]:
         # A value given by a user as a count of a unit: of times with a zone an instant.
+        if is_missing_value(value):
+            return NO_TIME, self.unit
         given, offset = value, None
         if self.word == "datetime":
             if isinstance(value, str) and (found := _WITH_OFFSET.fullmatch(value)):
@@ -241,13 +244,13 @@ class TimeColumn(Column):
             raise DTypeError(f"{value!r} is not a {self.word}, which this column holds")
         if offset is not None and not self.zone:
             raise DTypeError(f"{value!r} has an offset, and the column of {self._word()} has no zone")
+        if self.word == "timedelta" and isinstance(given, np.timedelta64):
+            _check_length(given)
         try:
             # pandas' times and durations have nanoseconds.
             to_numpy = getattr(given, "to_numpy", None)
             made = np.asarray(to_numpy() if callable(to_numpy) else given).astype(f"{self.word}64")
             unit = np.datetime_data(made.dtype)[0]
-            if self.word == "timedelta" and not np.isnat(made):
-                _check_length(made)
             if unit not in _IN_DAY:
                 made = made.astype(f"{self.word}64[{'D' if unit in ('Y', 'M', 'W') else 'ns'}]")
                 unit = np.datetime_data(made.dtype)[0]

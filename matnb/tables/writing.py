@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matnb.errors import OptionError, UnsupportedError, suggestion
+from matnb.io.columns import NO_TIME
+from matnb.io.durations import duration_texts
 from matnb.io.files import suffix_of
 from matnb.io.write import written_whole
 from matnb.location import Location
@@ -35,7 +37,7 @@ def save_table(data: object, path: str | os.PathLike[str]) -> None:
     OptionError
         For an ending that is not of a table.
     UnsupportedError
-        For durations, and times of years without four digits, in CSV.
+        For times of years without four digits, in CSV.
     """
     made, suffix = data if isinstance(data, Table) else table(data), suffix_of(path)
     if suffix not in _SUFFIXES:
@@ -68,14 +70,6 @@ class _CsvWriter:
     """Rows of an Arrow table as text that reads as the same values: only text is quoted, and all of it."""
 
     def __init__(self, stream: Any, schema: pyarrow.Schema) -> None:
-        from pyarrow import types
-
-        for one in schema:
-            if types.is_duration(one.type) or types.is_time(one.type):
-                raise UnsupportedError(
-                    f"column {one.name!r} has durations, which CSV has no way to write: save as .parquet or "
-                    ".feather, or make them numbers with total_seconds()"
-                )
         self._stream = stream
         stream.write((",".join(map(_quoted, schema.names)) + "\n").encode())
 
@@ -118,7 +112,12 @@ def _texts(name: str, column: pyarrow.Array | pyarrow.ChunkedArray) -> pyarrow.A
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
     kind = column.type
+    if types.is_duration(kind):
+        written = duration_texts(column.cast(pyarrow.int64()).fill_null(NO_TIME).to_numpy(), kind.unit)
+        return compute.fill_null(pyarrow.array(written, pyarrow.large_string()), "")
     texts = column.cast(pyarrow.large_string())
+    if types.is_timestamp(kind) and kind.tz:
+        texts = _with_whole_offsets(texts, column)
     if types.is_string(kind) or types.is_large_string(kind):
         inside = compute.replace_substring(texts, '"', '""')
         texts = compute.binary_join_element_wise(_large('"'), inside, _large('"'), _large(""))
@@ -129,6 +128,16 @@ def _texts(name: str, column: pyarrow.Array | pyarrow.ChunkedArray) -> pyarrow.A
     elif types.is_timestamp(kind) or types.is_date(kind):
         _check_years(name, texts)
     return compute.fill_null(texts, "")
+
+
+def _with_whole_offsets(texts: pyarrow.Array, times: pyarrow.Array) -> pyarrow.Array:
+    # Of UTC where an offset has seconds, which texts have not.
+    import pyarrow
+    from pyarrow import compute
+
+    again = pyarrow.timestamp(times.type.unit, "UTC")
+    is_same = compute.equal(texts.cast(again), times.cast(again))
+    return compute.if_else(is_same, texts, times.cast(again).cast(pyarrow.large_string()))
 
 
 def _check_years(name: str, texts: pyarrow.Array) -> None:

@@ -59,10 +59,21 @@ def test_unequal_is_the_opposite_of_equal(kind: str) -> None:
     assert mn.table({"x": column})[column != one].shape == (2 if kind == "booleans" else 3, 1)
 
 
+@pytest.mark.parametrize("kind", ["integers", "booleans", "text"])
+@pytest.mark.parametrize("other", [None, np.nan, pd.NA])
+def test_nothing_is_equal_to_what_is_missing(kind: str, other: object) -> None:
+    column = mn.table({"x": COLUMNS[kind][0]})["x"]
+    assert not (column == other).compute().any()
+    assert (column != other).compute().all()
+
+
 @pytest.mark.parametrize("kind", ["times", "zoned times", "durations"])
 def test_what_is_missing_is_not_equal_to_anything(kind: str) -> None:
     column = mn.table({"x": COLUMNS[kind][0]})["x"]
     none = np.datetime64("NaT") if kind != "durations" else np.timedelta64("NaT")
+    for other in (none, None, pd.NaT):
+        assert not (column == other).compute().any()
+        assert (column != other).compute().all()
     assert not (column == none).compute().any()
     assert (column != none).compute().all()
     assert not (column <= none).compute().any()

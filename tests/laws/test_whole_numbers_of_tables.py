@@ -216,3 +216,28 @@ def test_whole_numbers_beyond_int64() -> None:
     for mixed in ([1, "a"], ["a", 1], [1.5, "x", None]):
         with pytest.raises(DTypeError, match="column 'm' is not a column of a table"):
             mn.table(pd.DataFrame({"m": pd.Series(mixed, dtype=object), "n": range(len(mixed))}))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "wanted"),
+    [
+        (("int64", [1, BIG + 1]), ("uint64", [2**63 + 1]), "uint64"),
+        (("int64", [-1]), ("uint64", [2**62 + 1]), "int64"),
+        (("int64", [-1]), ("uint64", [2**63 + 1]), None),
+        (("int64", [2**53]), ("float64", [0.5]), "float64"),
+        (("int64", [BIG + 1]), ("float64", [0.5]), None),
+        (("int8", [-1]), ("uint32", [2**32 - 1]), "int64"),
+    ],
+)
+def test_files_of_two_integer_types(
+    first: tuple[str, list[int]], second: tuple[str, list[float]], wanted: str | None, tmp_path: Path
+) -> None:
+    for number, (dtype, values) in enumerate((first, second)):
+        pd.DataFrame({"x": np.array(values, dtype)}).to_parquet(tmp_path / f"{number}.parquet")
+    if wanted is None:
+        with pytest.raises(mn.errors.FileFormatError, match="'x'"):
+            mn.load(tmp_path)
+        return
+    table = mn.load(tmp_path)
+    assert table.dtypes["x"] == wanted
+    assert table["x"].compute().tolist() == [*first[1], *second[1]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,7 +57,7 @@ class ArrowTable(TableSource):
     group_bytes: tuple[int, ...]
     wanted: tuple[tuple[str, str], ...]
     is_parquet: bool
-    has_decimals: bool = False
+    has_decimals: bool = field(default=False, kw_only=True)
 
     def __repr__(self) -> str:
         return f"{'Parquet' if self.is_parquet else 'Arrow'}Table({self.file!r})"
@@ -314,4 +314,4 @@ def _table_of(
     wanted = wanted_dtypes(file, dtype, [names[place] for place in picked])
     found = tuple(one for one in kinds if one is not None)
     has_decimals = any(map(types.is_decimal, fields.values()))
-    return ArrowTable(file, names, picked, found, *groups, wanted, is_parquet, has_decimals)
+    return ArrowTable(file, names, picked, found, *groups, wanted, is_parquet, has_decimals=has_decimals)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.foreign import is_missing_value
-from matnb.errors import DTypeError, OptionError, ShapeError
+from matnb.errors import DTypeError, NotScalarError, OptionError, ShapeError
 from matnb.io.columns import by_code_point, places_among
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
@@ -68,6 +68,9 @@ class Column:
 
     def __len__(self) -> int:
         return self.codes.shape[0]
+
+    def __bool__(self) -> NoReturn:
+        raise NotScalarError("the truth value of a column is ambiguous: compare it, and use .any() or .all()")
 
     def __getitem__(self, key: Any) -> Self:
         self._check_key(key)

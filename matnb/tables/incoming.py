@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from datetime import datetime
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, FileContentWarning
 from matnb.io.columns import ColumnFacts, ColumnValues, by_code_point, kind_of, places_among, values_of
 from matnb.lazy.array import DistArray
@@ -57,6 +59,11 @@ def columns_from(data: Any) -> tuple[dict[str, DistArray | Column], frozenset[st
         return made, frozenset()
     arrow = _with_index(arrow)
     names = arrow.column_names
+    for name in names if hasattr(data, "reset_index") else ():
+        if getattr(arrow.schema.field(name).type, "tz", None) and data.get(name) is not None:
+            place = names.index(name)
+            column = _with_one_zone(name, data[name], arrow.column(name))
+            arrow = arrow.set_column(place, name, column)
     for name in names:
         if names.count(name) > 1:
             raise DTypeError(f"{names.count(name)} columns named {name!r}: give each a name of its own")
@@ -124,7 +131,29 @@ def column_from(name: str, one: object) -> DistArray | Column:
         made = _large_whole_numbers(name, one)
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
         raise DTypeError(f"column {name!r} is not a column of a table: {error}") from None
+    if not is_arrow and getattr(cast(Any, made).type, "tz", None):
+        made = _with_one_zone(name, one, made)
     return _column_of_values(_values_of(name, made))
+
+
+def _with_one_zone(name: str, values: Any, made: Any) -> Any:
+    # Arrow gives times of Python's the zone of the first one, and takes those without a zone for UTC's.
+    import pyarrow
+
+    if getattr(values, "dtype", None) != np.dtype(object) and not isinstance(values, list | tuple):
+        return made
+    zones = {one.tzinfo for one in values if isinstance(one, datetime) and not is_missing_value(one)}
+    if None in zones:
+        raise DTypeError(f"column {name!r} has times with a zone and times without one: give all of them one")
+    if len(zones) < 2:
+        return made
+    warnings.warn(
+        f"times of column {name!r} have {len(zones)} zones, and are taken as UTC: "
+        f't[{name!r}].to_zone("Europe/Berlin") has the clocks of a zone',
+        FileContentWarning,
+        stacklevel=5,
+    )
+    return made.cast(pyarrow.timestamp(made.type.unit, "UTC"))
 
 
 def _large_whole_numbers(name: str, values: Any) -> Any:

@@ -121,7 +121,8 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
         """
         if self.dtype.kind != "b":
             raise DTypeError(
-                f"a column of {self._word()} is no mask of rows: compare it, as in t[{self.name!r}] > 0"
+                f"a column of {self._word()} picks no rows: compare it, as in t[{self.name!r}] > 0; "
+                "fillna makes numbers of rows of it"
             )
         return self._truth()  # type: ignore[no-any-return]
 
@@ -212,6 +213,11 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
         if ufunc in (np.isnan, np.isfinite):
             return self._mask if ufunc is np.isnan else ~self._mask
         if ufunc in _COMPARISONS:
+            for one in inputs:
+                if isinstance(one, str | bytes):
+                    raise DTypeError(
+                        f"{one!r} cannot be compared with a column of {self.dtype}: give numbers"
+                    )
             inputs = tuple(np.nan if is_missing_value(one) else one for one in inputs)
         columns = [one for one in inputs if isinstance(one, MaskedColumn)]
         gone: Any = columns[0]._mask

@@ -90,3 +90,23 @@ def test_described_quantiles_are_inside_the_data(dtype: str) -> None:
         found = mn.table({"v": given}).describe()["v"].compute()
         expected = pd.Series(values.astype(np.float64)).describe().to_numpy()
         np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", WIDTHS[:8])
+def test_groups_of_every_width_with_missing_values(dtype: str) -> None:
+    values = [*extremes(dtype).tolist(), None, None]
+    column = pd.Series(values, dtype=dtype.replace("u", "U").replace("int", "Int"))
+    keys = [*ROWS.tolist(), 2, 9]
+    frame = pd.DataFrame({"k": keys, "v": column})
+    groups, expected = mn.table(frame).groupby("k")["v"], frame.groupby("k")["v"]
+    for name in ("count", "min", "max", "first", "last", "nunique"):
+        found = getattr(groups, name)().to_arrow().column("v").to_pylist()
+        assert found == [None if pd.isna(one) else int(one) for one in getattr(expected, name)()], name
+    wide = np.sum(np.empty(0, dtype)).dtype
+    sums = [
+        np.sum(np.array([v for k, v in zip(keys, values, strict=True) if k == key and v is not None], dtype))
+        for key in (0, 1, 2, 9)
+    ]
+    found = groups.sum().to_arrow().column("v")
+    assert found.to_pylist() == [int(one) for one in sums]
+    assert str(found.type) == wide.name

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
-from matnb.errors import DTypeError, OptionError
+from matnb.errors import DTypeError, FileContentWarning, OptionError
 from matnb.tables.zones import instants_of, offsets_from_utc
 
 # With summer time on either side of the equator and of zero, with half hours, changes at midnight and none.
@@ -209,3 +209,21 @@ def test_a_time_that_clocks_leave_out_is_when_they_do_so() -> None:
     assert instants_of(at(2020, 3, 29, 2, 30), "s", "Europe/Berlin") == at(2020, 3, 29, 1, 0)
     assert instants_of(at(2020, 10, 25, 2, 30), "s", "Europe/Berlin") == at(2020, 10, 25, 0, 30)  # the first
     assert instants_of(at(2018, 11, 4, 0, 0), "s", "America/Sao_Paulo") == at(2018, 11, 4, 3, 0)
+
+
+@pytest.mark.parametrize(
+    "make", [list, lambda times: pd.Series(times, dtype=object), lambda times: np.array(times, object)]
+)
+def test_times_of_python_with_several_zones(make: Any) -> None:
+    tokyo, berlin = (
+        datetime.datetime(2020, 1, 1, tzinfo=ZoneInfo(zone)) for zone in ("Asia/Tokyo", "Europe/Berlin")
+    )
+    with pytest.warns(FileContentWarning, match="'w' have 2 zones"):
+        column = mn.table({"w": make([tokyo, None, berlin])})["w"]
+    assert column.zone == "UTC"
+    assert (column == tokyo).compute().tolist() == [True, False, False]
+    with pytest.raises(DTypeError, match="'w' has times with a zone and times without one"):
+        mn.table({"w": make([tokyo, datetime.datetime(2020, 1, 1)])})
+    with pytest.raises(DTypeError, match="'w' has times with a zone and times without one"):
+        mn.table(pd.DataFrame({"w": pd.Series([tokyo, datetime.datetime(2020, 1, 1)], dtype=object)}))
+    assert mn.table({"w": make([tokyo, tokyo])})["w"].zone == "Asia/Tokyo"

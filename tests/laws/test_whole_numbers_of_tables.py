@@ -195,7 +195,11 @@ def test_booleans_with_blanks_pick_rows() -> None:
     assert bool(b.any())
     assert not bool(b.all())
     assert int(b.sum()) == 2
-    with pytest.raises(DTypeError, match="no mask of rows"):
+    with pytest.raises(TypeError, match="ambiguous"):
+        bool(b & c)
+    with pytest.raises(DTypeError, match="'x' cannot be compared"):
+        b == "x"  # noqa: B015
+    with pytest.raises(DTypeError, match="picks no rows"):
         table["n"][mn.table({"x": [1, None, 3, 4]})["x"]]
 
 

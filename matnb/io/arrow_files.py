@@ -286,6 +286,6 @@ def _table_of(
             FileContentWarning,
             stacklevel=2,
         )
-    wanted = wanted_dtypes(file, dtype, [names[place] for place in picked])
+    wanted = wanted_dtypes(str(file.shown), dtype, [names[place] for place in picked])
     found = tuple(one for one in kinds if one is not None)
     return ArrowTable(file, names, picked, found, *groups, wanted, is_parquet)

@@ -311,7 +311,7 @@ def _table_of(
             FileContentWarning,
             stacklevel=2,
         )
-    wanted = wanted_dtypes(file, dtype, [names[place] for place in picked])
+    wanted = wanted_dtypes(str(file.shown), dtype, [names[place] for place in picked])
     found = tuple(one for one in kinds if one is not None)
     has_decimals = any(map(types.is_decimal, fields.values()))
     return ArrowTable(file, names, picked, found, *groups, wanted, is_parquet, has_decimals=has_decimals)

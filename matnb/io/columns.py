@@ -629,7 +629,7 @@ def picked_columns(file: File, names: Sequence[str], columns: Sequence[str] | No
     return tuple(names.index(name) for name in columns)
 
 
-def wanted_dtypes(file: File, dtype: DTypes, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def wanted_dtypes(where: str, dtype: DTypes, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Return the dtype asked for of each column, as NumPy writes it or "text": one for all, or one a name.
 
     Raises
@@ -643,9 +643,7 @@ def wanted_dtypes(file: File, dtype: DTypes, names: Sequence[str]) -> tuple[tupl
     wanted = []
     for name, one in by_name.items():
         if name not in names:
-            raise OptionError(
-                f"{file.shown}: dtype= of {name!r}, a column that is not read: {_listed(names)}"
-            )
+            raise OptionError(f"{where}: dtype= of {name!r}, a column that is not read: {_listed(names)}")
         if one is str or one in ("text", "str", "string", "category"):
             wanted.append((name, "text"))
             continue

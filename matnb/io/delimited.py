@@ -294,14 +294,17 @@ class CsvTable(TableSource):
         return columns
 
     def _may_be_inexact(self, columns: Sequence[pyarrow.Array]) -> bool:
-        # Whether a column of floats has large ones, which may have been written as whole numbers.
+        # Whether a column of floats has large ones, which may have been written as whole numbers, or NaN
+        # where that is text unless the user names it.
         from pyarrow import compute
 
         wanted = dict(self.wanted)
         for column, name, word in zip(columns, self.read_names, self.types, strict=True):
             if word == "float64" and name not in wanted and len(column):
                 bounds = compute.min_max(column).as_py()
-                if any(one is not None and abs(one) > _EXACT for one in bounds.values()):
+                if any(one is not None and abs(one) >= _EXACT for one in bounds.values()):
+                    return True
+                if "nan" not in self.missing.of(name).words and compute.any(compute.is_nan(column)).as_py():
                     return True
         return False
 
@@ -400,7 +403,7 @@ class CsvTable(TableSource):
         text = re.match(rb'"((?:[^"]|"")*)"', chunk.text.bytes_at(start, start + 200) + b'"')
         value = b"" if text is None else text[1]
         reason = self._reason(name, word, value.decode(errors="replace"))
-        if values_in(pyarrow.array([value], "string"), word, self.marks) is not None:
+        if values_in(pyarrow.array([value.decode(errors="replace")]), word, self.marks) is not None:
             reason = (
                 f"{shown(value)} in column {name!r} is quoted, and so text, not {_SAYS[word]}; "
                 f'dtype={{{name!r}: "text"}} reads all as text, quoted_text=False takes no notice of quotes'
@@ -455,17 +458,18 @@ class CsvTable(TableSource):
 
         if word == "text":
             return texts, None
-        there = present(compute.utf8_trim_whitespace(texts), self.missing.of(name).words)
-        made = values_in(there, word, self.marks, exact)
+        words = self.missing.of(name).words
+        there, takes_nan = present(compute.utf8_trim_whitespace(texts), words), "nan" in words or not exact
+        made = values_in(there, word, self.marks, exact, takes_nan)
         while made is None and may_widen and word in WIDER:
             word = WIDER[word]
-            made = values_in(there, word, self.marks, exact)
+            made = values_in(there, word, self.marks, exact, takes_nan)
         if made is not None:
             return made, None
         low, high = 0, len(there)  # values before `low` are good, those before `high` are not
         while high - low > 1:
             middle = (low + high) // 2
-            if values_in(there[low:middle], word, self.marks, exact) is None:
+            if values_in(there[low:middle], word, self.marks, exact, takes_nan) is None:
                 high = middle
             else:
                 low = middle
@@ -708,7 +712,7 @@ def _told_type(table: CsvTable, name: str, texts: pyarrow.Array) -> tuple[str, b
         few = distinct[:10]  # which most often tell already
         if all(table._converted(name, one, word, False, True)[1] is None for one in (few, distinct)):
             return ("float64", True, False) if not len(written) else (word, False, False)
-    if values_in(written, "float64", table.marks) is not None:
+    if values_in(written, "float64", table.marks, takes_nan="nan" in words) is not None:
         return "text", False, True
     # Of a column of numbers, one that is none is a mistake, and told.
     plain = compute.replace_substring(written, table.marks.thousands or "\0", "")
@@ -831,7 +835,7 @@ def open_table(
         table,
         names=found,
         picked=picked,
-        wanted=wanted_dtypes(file, dtype, read),
+        wanted=wanted_dtypes(str(file.shown), dtype, read),
         begin=end if has_header else begin,
         dialect=dialect,
         missing=missing_texts(na_values, keep_default_na, found),

@@ -71,13 +71,14 @@ class Dialect:
             place = len(data) if end < 0 else end
             found.append((begin, place))
 
-    def without_comments(self, data: bytes) -> bytes:
-        """Return whole rows without their comments; lines that have nothing else become blank."""
+    def without_comments(self, data: bytes, inside: bool = False) -> bytes:
+        """Return text without its comments, and without spaces between a quote and a comment."""
         kept, place = [], 0
-        for start, stop in self.comments(data):
+        for start, stop in self.comments(data, inside):
             line = data.rfind(b"\n", place, start) + 1 or place
             is_alone = (line == 0 or data[line - 1 : line] == b"\n") and not data[line:start].strip()
-            kept.append(data[place : line if is_alone else start])
+            part = data[place : line if is_alone else start]
+            kept.append(part.rstrip(b" \t") if part.rstrip(b" \t").endswith(b'"') else part)
             place = stop
         return b"".join([*kept, data[place:]])
 
@@ -98,11 +99,11 @@ class Dialect:
         if b'"' not in data:
             # Inside, a row would go on for longer than rows may.
             return False if is_end or len(data) >= LONGEST_LINE else None
-        buffer = np.frombuffer(data, np.uint8)
-        quotes = [self.quotes(data, inside) for inside in (False, True)]
-        stray = [
-            _first_stray(buffer, quotes[inside], ord(self.delimiter), inside) for inside in (False, True)
-        ]
+        stray, quotes = [], []
+        for inside in (False, True):
+            buffer = np.frombuffer(self.without_comments(data, inside), np.uint8)
+            quotes.append(np.flatnonzero(buffer == _QUOTE))
+            stray.append(_first_stray(buffer, quotes[inside], ord(self.delimiter), inside))
         if stray[0] != stray[1]:
             return stray[0] < stray[1]
         if is_end:  # where no quote is open
@@ -126,6 +127,12 @@ def _opens(buffer: npt.NDArray[np.uint8], quotes: Places, delimiter: int) -> npt
     before = buffer[quotes - 1]
     found: npt.NDArray[np.bool_] = np.isin(before, (delimiter, _NEWLINE, _QUOTE)) | (quotes == 0)
     return found
+
+
+def _field_start(buffer: npt.NDArray[np.uint8], opening: Places, place: int) -> int:
+    # Where the quoted field opens that a place is in: a quote that is written twice closes it and opens it.
+    starts = opening[(opening <= place) & ((opening == 0) | (buffer[opening - 1] != _QUOTE))]
+    return int(starts[-1]) if starts.size else place
 
 
 def _unclosing(buffer: npt.NDArray[np.uint8], quotes: Places, delimiter: int) -> Places:
@@ -199,7 +206,8 @@ def _too_long(file: File | Recoded, start: int, block: bytes, dialect: Dialect) 
     quotes = dialect.quotes(block)
     if quotes.size % 2:
         reason = f"a quoted field that is not closed within {LONGEST_LINE:,} bytes"
-        return file.error(reason, count_lines(file, start + int(quotes[-1])) + 1)
+        opening = _field_start(np.frombuffer(block, np.uint8), quotes[0::2], int(quotes[-1]))
+        return file.error(reason, count_lines(file, start + opening) + 1)
     return file.error(f"a line of more than {LONGEST_LINE} bytes", count_lines(file, start) + 1)
 
 
@@ -262,10 +270,11 @@ class Quotes:
         opening, closing = self.places[0::2], self.places[1::2]
         opens = _opens(buffer, opening, self.delimiter) | (opening == MARGIN)
         found = [(int(place), _IN_A_FIELD) for place in opening[~opens][:1]]
-        ends = np.searchsorted(closing, _unclosing(buffer, closing, self.delimiter)[:1])
-        found += [(int(opening[end]), _IN_A_FIELD) for end in ends]
+        stray = _unclosing(buffer, closing, self.delimiter)[:1]
+        found += [(_field_start(buffer, opening, int(place)), _IN_A_FIELD) for place in stray]
         if opening.size > closing.size:
-            found.append((int(opening[-1]), "a quoted field that is not closed"))
+            start = _field_start(buffer, opening, int(opening[-1]))
+            found.append((start, "a quoted field that is not closed"))
         return min(found, default=None)
 
     def fields(self) -> QuotedFields:

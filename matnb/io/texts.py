@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from matnb.errors import OptionError
+from matnb.errors import OptionError, UnsupportedError
 from matnb.io.durations import durations_of
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ MISSING = (
     *("NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None"),
     *("NaN", "nan", "NAN", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
+NO_VALUE = ("", *MISSING)
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 # What values of a type are tried as, where they are not of it.
 WIDER = {"int64": "uint64", "uint64": "float64", "date32": "timestamp[us]", "timestamp[us]": "timestamp[ns]"}
@@ -84,7 +86,7 @@ class Missing:
         Those that a user named, which do so in quotes too.
     """
 
-    defaults: tuple[str, ...] = ("", *MISSING)
+    defaults: tuple[str, ...] = NO_VALUE
     given: tuple[str, ...] = ()
 
     @property
@@ -124,7 +126,7 @@ def missing_texts(na_values: NaValues, keep_default_na: bool, names: Sequence[st
     OptionError
         For a value that is neither a string nor a number, and a name that no column has.
     """
-    defaults = ("", *MISSING) if keep_default_na else ()
+    defaults = NO_VALUE if keep_default_na else ()
     if not isinstance(na_values, Mapping):
         return MissingTexts(Missing(defaults, _texts_of(na_values)))
     for name in na_values:
@@ -139,7 +141,16 @@ def _texts_of(values: NaWord | Sequence[NaWord]) -> tuple[str, ...]:
     for value in listed:
         if not isinstance(value, str | int | float | np.integer | np.floating):
             raise OptionError(f"na_values: {value!r} is neither a string nor a number")
-    return tuple(str(value) for value in listed)
+    found: dict[str, None] = {}
+    for value in listed:
+        found[str(value)] = None
+        try:
+            number = float(value)
+        except ValueError:
+            continue
+        if number.is_integer():  # 999 is 999.0, too
+            found |= {f"{int(number)}.0": None, str(int(number)): None}
+    return tuple(found)
 
 
 def arrow_type(word: str) -> pyarrow.DataType:
@@ -188,7 +199,7 @@ def without_numbers(values: pyarrow.Array, numbers: Sequence[float]) -> pyarrow.
 
 
 def values_in(
-    texts: pyarrow.Array, word: str, marks: Marks = Marks(), exact: bool = False
+    texts: pyarrow.Array, word: str, marks: Marks = Marks(), exact: bool = False, takes_nan: bool = True
 ) -> pyarrow.Array | None:
     """Return texts without spaces around them as values of a type; None where one is not of it.
 
@@ -202,6 +213,8 @@ def values_in(
         How numbers are written.
     exact
         Whether a float of a whole number has to be that number.
+    takes_nan
+        Whether "nan" is a number.
     """
     from pyarrow import ArrowInvalid, compute
 
@@ -216,6 +229,8 @@ def values_in(
         if plain is None:
             return None
         if word != "float64" and _any(compute.match_substring_regex(plain, _ODD_INTEGER)):
+            return None
+        if not takes_nan and _any(compute.match_substring_regex(plain, "^[+-]?[nN][aA][nN]$")):
             return None
         texts = compute.replace_substring_regex(plain, r"^\+([0-9.iI])", r"\1")
     if word.startswith("duration"):
@@ -259,9 +274,7 @@ def _plain_numbers(texts: pyarrow.Array, marks: Marks) -> pyarrow.Array | None:
     if marks.are_usual:
         return texts
     if marks.thousands:
-        mark, point = re.escape(marks.thousands), re.escape(marks.decimal)
-        groups = rf"^[+-]?[0-9]{{1,3}}({mark}[0-9]{{2,3}})*{mark}[0-9]{{3}}({point}[0-9]*)?$"  # 12,34,567 too
-        grouped = compute.match_substring_regex(texts, groups)
+        grouped = compute.match_substring_regex(texts, _groups(marks))
         texts = compute.if_else(grouped, compute.replace_substring(texts, marks.thousands, ""), texts)
         if _any(compute.match_substring(texts, marks.thousands)):
             return None
@@ -270,6 +283,11 @@ def _plain_numbers(texts: pyarrow.Array, marks: Marks) -> pyarrow.Array | None:
             return None
         texts = compute.replace_substring(texts, marks.decimal, ".")
     return texts
+
+
+def _groups(marks: Marks) -> str:
+    mark, point = re.escape(marks.thousands), re.escape(marks.decimal)
+    return rf"^[+-]?[0-9]{{1,3}}({mark}[0-9]{{2,3}})*{mark}[0-9]{{3}}({point}[0-9]*)?$"  # 12,34,567 too
 
 
 def _any(found: pyarrow.Array) -> bool:
@@ -284,7 +302,7 @@ def inexact_place(texts: pyarrow.Array, values: pyarrow.Array) -> int | None:
 
     found = values.to_numpy(zero_copy_only=False)
     with np.errstate(invalid="ignore"):
-        large = np.flatnonzero(np.abs(found) > _EXACT)
+        large = np.flatnonzero(np.abs(found) >= _EXACT)
     if not large.size:
         return None
     written = texts.take(large)
@@ -297,8 +315,99 @@ def inexact_place(texts: pyarrow.Array, values: pyarrow.Array) -> int | None:
     return None
 
 
-def kind_of_value(text: str) -> str:
-    """Return what is wrong with a text that is no number of any type."""
-    if re.match(WHOLE, text):
-        return "is a whole number that no type of numbers holds exactly"
-    return "is not a number"
+# Texts of a column as numbers and times, where a user asks for them.
+
+
+def numbers_in(texts: pyarrow.Array, marks: Marks, whole: bool) -> pyarrow.Array:
+    """Return each text as a number, null where it is none.
+
+    A sign of a currency in front or at the end is left out, and a percent sign divides by 100.
+
+    Parameters
+    ----------
+    texts
+        An Arrow array of strings.
+    marks
+        How numbers are written.
+    whole
+        Whether they are whole numbers, int64 or, if one needs it and none is negative, uint64; else float64.
+    """
+    import pyarrow
+    from pyarrow import compute
+
+    texts = compute.utf8_trim_whitespace(texts)
+    texts = compute.replace_substring_regex(texts, r"^([+-]?)\s*\p{Sc}\s*([+-]?)", r"\1\2")
+    texts = compute.replace_substring_regex(texts, r"\s*\p{Sc}$", "")
+    is_percent = compute.match_substring_regex(texts, r"[0-9.]\s*%$")
+    texts = compute.if_else(is_percent, compute.replace_substring_regex(texts, r"\s*%$", ""), texts)
+    point = re.escape(marks.decimal)
+    is_number = compute.match_substring_regex(
+        texts, rf"^[+-]?([0-9]+({point}[0-9]*)?|{point}[0-9]+)([eE][+-]?[0-9]+)?$"
+    )
+    if marks.thousands:
+        grouped = compute.match_substring_regex(texts, _groups(marks))
+        texts = compute.if_else(grouped, compute.replace_substring(texts, marks.thousands, ""), texts)
+        is_number = compute.or_(is_number, grouped)
+    texts = compute.if_else(is_number, compute.replace_substring(texts, marks.decimal, "."), None)
+    texts = compute.replace_substring_regex(texts, r"^\+", "")
+    if whole:
+        texts = compute.if_else(is_percent, None, compute.replace_substring_regex(texts, r"\.0*$", ""))
+        return _integers(compute.if_else(compute.match_substring_regex(texts, WHOLE), texts, None))
+    has_exponent = compute.match_substring_regex(texts, "[eE]")
+    hundredth = compute.binary_join_element_wise(texts, "e-2", "")  # so that it is rounded once
+    plain = compute.if_else(compute.and_not(is_percent, has_exponent), hundredth, texts)
+    made = plain.cast(pyarrow.float64())
+    divided = compute.divide(made, 100.0)
+    return compute.if_else(compute.and_(is_percent, has_exponent), divided, made)
+
+
+def _integers(texts: pyarrow.Array) -> pyarrow.Array:
+    # Whole numbers of the narrower type that holds them; null where none does.
+    import pyarrow
+
+    numbers = [None if text is None or len(text) > 20 else int(text) for text in texts.to_pylist()]
+    there = [one for one in numbers if one is not None]
+    is_large = max(there, default=0) >= 2**63 and min(there) >= 0
+    low, high = (0, 2**64) if is_large else (-(2**63), 2**63)
+    kept = [one if one is not None and low <= one < high else None for one in numbers]
+    return pyarrow.array(kept, pyarrow.uint64() if is_large else pyarrow.int64())
+
+
+_OF_THE_DAY = re.compile("%[HIMSfpcXT]")
+
+
+def times_in(texts: pyarrow.Array, format: str | None) -> tuple[np.ndarray, str]:
+    """Return each text as a count of a unit since 1970, ``NaT`` where it is none, and the unit.
+
+    Parameters
+    ----------
+    texts
+        An Arrow array of strings.
+    format
+        As :meth:`datetime.datetime.strptime` has it; None for ISO 8601.
+    """
+    listed = [None if text is None else text.strip() for text in texts.to_pylist()]
+    if format is None:
+        for word in ("date32", "timestamp[us]", "timestamp[ns]"):
+            made = values_in(strings([one for one in listed if one is not None]), word)
+            if made is not None:
+                break
+        else:
+            word = "timestamp[ns]"
+        found = [None if one is None else values_in(strings([one]), word) for one in listed]
+        unit = {"date32": "D", "timestamp[us]": "us", "timestamp[ns]": "ns"}[word]
+        scalars = [None if one is None else one.to_numpy(zero_copy_only=False)[0] for one in found]
+        return np.array(
+            [np.datetime64("NaT") if one is None else one for one in scalars], f"M8[{unit}]"
+        ), unit
+    moments = []
+    for text in listed:
+        try:
+            moment = None if text is None else datetime.datetime.strptime(text, format)
+        except ValueError:
+            moment = None
+        if moment is not None and moment.tzinfo is not None:
+            raise UnsupportedError(f"to_datetime({format!r}): zones are not read; leave %z and %Z out")
+        moments.append(moment)
+    unit = "us" if _OF_THE_DAY.search(format) else "D"
+    return np.array([np.datetime64("NaT") if one is None else one for one in moments], f"M8[{unit}]"), unit

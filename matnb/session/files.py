@@ -175,7 +175,8 @@ def save(array: object, path: str | os.PathLike[str]) -> None:
         A DistArray, or what :func:`matnb.asarray` takes; or a table, or what :func:`matnb.table` takes; or a
         nested array, of which some million values are held at a time, and its longest segment.
     path
-        ``.npz`` (matnb's own, sparse or dense), ``.npy`` (dense) or ``.mtx``; a table as ``.parquet``,
+        ``.npz`` (sparse as ``scipy.sparse.load_npz`` reads it; dense, matnb's own), ``.npy`` (dense) or
+        ``.mtx``; a table as ``.parquet``,
         ``.arrow``, ``.feather`` or ``.csv``; a nested array as ``.parquet``, ``.arrow`` or ``.feather``, in
         one column of lists, "values", which :func:`matnb.nested.load` reads; a path, or a url that fsspec
         writes.

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.foreign import is_missing_value
-from matnb.errors import DTypeError, NotScalarError, OptionError, ShapeError
-from matnb.io.columns import by_code_point, places_among
+from matnb.errors import DTypeError, NotScalarError, OptionError, ShapeError, suggestion
+from matnb.io.columns import NO_TIME, by_code_point, places_among
+from matnb.io.texts import NO_VALUE, checked_marks, numbers_in, strings, times_in
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.pictures.tables import short_text
@@ -19,7 +20,9 @@ from matnb.tables.pandas_names import OF_COLUMNS, no_table_name
 if TYPE_CHECKING:
     import pyarrow
 
+    from matnb.tables.masked import MaskedColumn
     from matnb.tables.table import Table
+    from matnb.tables.times import TimeColumn
 
 
 class Column:
@@ -251,6 +254,140 @@ class TextColumn(Column):
 
     def __ge__(self, other: object) -> DistArray:
         return self._compared(other, lambda a, b: a >= b)
+
+    # Numbers and times
+
+    def to_float(self, decimal: str = ".", thousands: str | None = None, errors: str = "raise") -> DistArray:
+        """Return the texts as numbers, float64; NaN where they are missing.
+
+        A sign of a currency in front or at the end is left out, "50%" is 0.5, and the texts that
+        :func:`matnb.load` takes for missing are NaN, as "" and "n/a".
+
+        Parameters
+        ----------
+        decimal, thousands
+            The characters before the part below one, and between thousands.
+        errors
+            "raise", or "coerce" to take what is no number for missing.
+
+        Raises
+        ------
+        DTypeError
+            For a text that is no number; the message has some of them.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> t = mn.table({"price": ["$3.50", "1,200.00", "50%", None]})
+        >>> t["price"].to_float(thousands=",").compute()
+        array([3.5e+00, 1.2e+03, 5.0e-01,     nan])
+        """
+        found = numbers_in(self._texts(), checked_marks(decimal, thousands), whole=False)
+        self._check_converted(
+            found.is_null(), "a number", errors, 'decimal= and thousands= tell of "1.234,5"'
+        )
+        values = found.to_numpy(zero_copy_only=False)
+        return asarray(np.append(values, np.nan))[self.codes]
+
+    def to_int(
+        self, decimal: str = ".", thousands: str | None = None, errors: str = "raise"
+    ) -> DistArray | MaskedColumn:
+        """Return the texts as whole numbers, int64, or uint64 if one is 2**63 or larger.
+
+        Parameters, and what is left out and missing, as of :meth:`to_float`; no digit is lost.
+
+        Raises
+        ------
+        DTypeError
+            For a text that is no whole number, or one that 64 bits do not hold.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> t = mn.table({"zip": ["02134", "10115"]})
+        >>> t["zip"].to_int().compute()
+        array([ 2134, 10115])
+        """
+        found = numbers_in(self._texts(), checked_marks(decimal, thousands), whole=True)
+        self._check_converted(found.is_null(), "a whole number of 64 bits", errors, "to_float() takes others")
+        from matnb.tables.masked import MaskedColumn  # which is a column
+
+        gone = found.is_null().to_numpy(zero_copy_only=False)
+        numbers = found.fill_null(0).to_numpy()
+        values: Any = asarray(np.append(numbers, np.zeros(1, numbers.dtype)))
+        if not gone.any() and not self.may_miss:
+            return values[self.codes]  # type: ignore[no-any-return]  # a handle
+        mask: Any = asarray(np.append(gone, [True]))
+        return MaskedColumn(values[self.codes], mask[self.codes])
+
+    def to_datetime(self, format: str | None = None, errors: str = "raise") -> TimeColumn:
+        """Return the texts as dates, or as dates and times of microseconds.
+
+        Parameters
+        ----------
+        format
+            How they are written, as ``"%d.%m.%Y %H:%M"`` in :meth:`datetime.datetime.strptime`; None for ISO
+            8601, which may be of nanoseconds.
+        errors
+            "raise", or "coerce" to take what is no time for missing.
+
+        Raises
+        ------
+        DTypeError
+            For a text that is no time; the message has some of them.
+        UnsupportedError
+            For times with zones.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> t = mn.table({"day": ["31.12.2020", None]})
+        >>> t["day"].to_datetime("%d.%m.%Y").compute()
+        array(['2020-12-31',        'NaT'], dtype='datetime64[D]')
+        """
+        import pyarrow
+
+        from matnb.tables.times import TimeColumn  # which is a column
+
+        values, unit = times_in(self._texts(), format)
+        gone = np.isnat(values)
+        what = "a time of ISO 8601" if format is None else f"a time of the form {format!r}"
+        self._check_converted(pyarrow.array(gone), what, errors, 'another is given as in "%d.%m.%Y"')
+        counts: Any = asarray(np.append(values.view(np.int64), [NO_TIME]))
+        return TimeColumn(counts[self.codes], "datetime", unit, self.may_miss or bool(gone.any()))
+
+    def _texts(self) -> pyarrow.Array:
+        # The labels, nulls where they stand for no value.
+        import pyarrow
+        from pyarrow import compute
+
+        labels = self.labels.cast(pyarrow.string())
+        return compute.if_else(
+            compute.is_in(compute.utf8_trim_whitespace(labels), strings(NO_VALUE)), None, labels
+        )
+
+    def _check_converted(self, gone: pyarrow.Array, what: str, errors: str, way: str) -> None:
+        # Labels that no row has any more need not be anything.
+        from pyarrow import compute
+
+        if errors not in ("raise", "coerce"):
+            raise OptionError(
+                f"errors={errors!r}: {suggestion(errors, ('raise', 'coerce'), 'choose one of')}"
+            )
+        is_wrong = compute.and_(gone, self._texts().is_valid()).to_numpy(zero_copy_only=False)
+        if errors == "coerce" or not is_wrong.any():
+            return
+        wrong = np.flatnonzero(is_wrong)
+        here: Any = np.isin(self.codes, wrong.astype(np.int32))
+        count = int(here.sum())
+        if count:
+            some = [short_text(self.labels[int(place)].as_py()) for place in wrong[:3]]
+            name = f"column {self.name!r}" if self.name else "the column"
+            shown = ", ".join(map(repr, some))
+            raise DTypeError(
+                f"{name} has {count:,} value{'s that are' if count > 1 else ' that is'} not {what}, such as "
+                f'{shown}; {way}, and errors="coerce" takes such values for missing'
+            )
 
 
 def _renumbered(column: TextColumn, labels: pyarrow.Array) -> DistArray:

@@ -376,6 +376,7 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.where: _chosen,
     np.isin: _within,
     np.sort: _sorted,
+    np.argsort: lambda column: np.lexsort((column.codes, column.missing.astype(np.int8))),
     np.unique: _distinct,
     np.concatenate: _concatenated,
     np.diff: _differences,

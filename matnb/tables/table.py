@@ -537,14 +537,22 @@ def table(data: object) -> Table:
     ----------
     data
         Any object with Arrow's ``__arrow_c_stream__``; or a mapping of names to columns: DistArrays, columns
-        of other tables, or anything that Arrow or NumPy can convert to a 1-D array.
+        of other tables, or anything that Arrow or NumPy can convert to a 1-D array. Labels of a pandas frame's
+        index become columns.
 
     Raises
     ------
     DTypeError
-        For columns of lists or other unsupported types; the message names the column.
+        For columns of lists or other unsupported types, of values of several types, of whole numbers beyond
+        64 bits, and of times of which only some have a zone; the message names the column.
     ShapeError
         For columns of unequal lengths.
+
+    Warns
+    -----
+    FileContentWarning
+        For what is lost: an index of whole numbers without a name that is no range, fractions of decimal
+        numbers that floats round, and all zones but UTC of times that have several.
 
     Examples
     --------

@@ -72,6 +72,7 @@ def test_ids_with_a_blank_keep_their_digits(ids: mn.Table) -> None:
     assert c.isin([BIG + 3, float(BIG + 3), None]).compute().tolist() == [False, True, True, False, False]
     assert ids["r"].isin(c).compute().tolist() == [True, False, True, True, True]
     assert values_of(np.unique(c)) == [BIG + 1, BIG + 2, BIG + 3, None]
+    assert np.argsort(c).compute().tolist() == [0, 4, 3, 2, 1]
     assert values_of(np.sort(c)) == [BIG + 1, BIG + 1, BIG + 2, BIG + 3, None]
     assert values_of(np.concatenate([c, ids["r"]]))[5:] == [BIG + 2, 5, None, BIG + 2, BIG + 1]
     assert values_of(c - ids["r"]) == [-1, None, None, 0, 0]

@@ -537,8 +537,8 @@ def table(data: object) -> Table:
     ----------
     data
         Any object with Arrow's ``__arrow_c_stream__``; or a mapping of names to columns: DistArrays, columns
-        of other tables, or anything that Arrow or NumPy can convert to a 1-D array. Labels of a pandas frame's
-        index become columns.
+        of other tables, or anything that Arrow or NumPy can convert to a 1-D array. Labels of the index of a
+        pandas frame become columns.
 
     Raises
     ------

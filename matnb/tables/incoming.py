@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.foreign import is_missing_value
-from matnb.errors import DTypeError, FileContentWarning
+from matnb.errors import DTypeError, FileContentWarning, RangeError
 from matnb.io.columns import ColumnFacts, ColumnValues, by_code_point, kind_of, places_among, values_of
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, owned_array
@@ -108,7 +108,9 @@ def column_from(name: str, one: object) -> DistArray | Column:
     Raises
     ------
     DTypeError
-        For values of several types, whole numbers beyond 64 bits, and types that no table holds.
+        For values of several types, and types that no table holds.
+    RangeError
+        For whole numbers beyond 64 bits.
     """
     import pyarrow
 
@@ -165,10 +167,10 @@ def _large_whole_numbers(name: str, values: Any) -> Any:
     except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
         numbers = [one for one in values if isinstance(one, int | np.integer)]
         large = max(numbers, key=lambda one: abs(int(one)), default=None)
-        others = "" if large is None or large >= 2**64 or large < -(2**63) else ", and not all others"
-        raise DTypeError(
-            f"column {name!r} has {large}, which int64 does not hold, and uint64 does not hold "
-            f"{'it' if not others else 'the others'}: give the numbers as text, list(map(str, values))"
+        is_beyond = large is not None and not -(2**63) <= large < 2**64
+        raise RangeError(
+            f"column {name!r} has {large}, and no integer type of 64 bits holds "
+            f"{'it' if is_beyond else 'all its numbers'}: give them as text, list(map(str, values))"
         ) from None
 
 
@@ -196,7 +198,7 @@ def _values_of(name: str, column: Any) -> ColumnValues:
         )
     found = values_of(column)
     if pyarrow.types.is_decimal(column.type) and column.type.scale == 0 and found.kind.stored.kind == "f":
-        raise DTypeError(f"column {name!r} has whole numbers beyond 64 bits: cast them to text")
+        raise RangeError(f"column {name!r} has whole numbers beyond 64 bits: cast them to text")
     return found
 
 

@@ -543,8 +543,10 @@ def table(data: object) -> Table:
     Raises
     ------
     DTypeError
-        For columns of lists or other unsupported types, of values of several types, of whole numbers beyond
-        64 bits, and of times of which only some have a zone; the message names the column.
+        For columns of lists or other unsupported types, of values of several types, and of times of which
+        only some have a zone; the message names the column.
+    RangeError
+        For whole numbers beyond 64 bits.
     ShapeError
         For columns of unequal lengths.
 

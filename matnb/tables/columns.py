@@ -265,7 +265,7 @@ class TextColumn(Column):
             found.is_null(), "a number", errors, 'decimal= and thousands= tell of "1.234,5"'
         )
         values = found.to_numpy(zero_copy_only=False)
-        return asarray(np.append(values, np.nan))[self.codes]  # type: ignore[no-any-return]  # a handle
+        return asarray(np.append(values, np.nan))[self.codes]
 
     def to_int(
         self, decimal: str = ".", thousands: str | None = None, errors: str = "raise"

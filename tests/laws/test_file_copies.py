@@ -103,9 +103,7 @@ def test_errors_on_another_machine_name_both_and_the_ways(
     file = written(path, b"1 2\n")
     monkeypatch.setattr(files, "_machine", lambda: "worker-3")
     copied_over(path, b"1 3\n")
-    with pytest.raises(
-        FileFormatError, match=r"another file on worker-3 than on laptop: copy that"
-    ):
+    with pytest.raises(FileFormatError, match=r"another file on worker-3 than on laptop: copy that"):
         file.open()
     path.unlink()
     with pytest.raises(MissingFileError) as told:

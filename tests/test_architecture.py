@@ -44,6 +44,7 @@ LONG_FUNCTIONS = {
 MANY_PARAMETERS = {
     "matnb/backend/gang_graph.py: graph_of": "all that members need",
     "matnb/backend/performer.py: perform": "all that a member needs",
+    "matnb/io/delimited.py: open_table": "a user's options",
     "matnb/io/edges.py: open_edges": "a user's options",
     "matnb/learn/learner.py: __init__": "a user's options",
     "matnb/learn/sgd_classifier.py: __init__": "scikit-learn's",
@@ -87,6 +88,7 @@ ONE_IMPORTER = {
     "matnb/blocks/kernels/profiles.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/sampled_products.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/small_chains.py": ANOTHER_ROOM,
+    "matnb/io/quotes.py": "where rows end, whatever their fields hold",
     "matnb/io/rmat.py": ANOTHER_ROOM,
     "matnb/lazy/foreign_names.py": LARGE,
     "matnb/lazy/operators.py": LARGE,

@@ -30,7 +30,7 @@ from matnb.io.digits import MARGIN, shown
 from matnb.io.files import File
 from matnb.io.lines import LONGEST_LINE, Chunk, Lines, check_skip, head_lines, num_newlines, text_pieces
 from matnb.io.quotes import Dialect, Quotes, quotes_of, read_rows
-from matnb.io.recoded import Recoded, encoding_name, has_one_byte_letters
+from matnb.io.recoded import Recoded, TextFile, encoding_name, has_one_byte_letters
 from matnb.io.source import Piece, Source, choose, reader
 from matnb.io.texts import (
     FALSE,
@@ -141,7 +141,7 @@ class CsvTable(TableSource):
         return True
 
     @property
-    def stream(self) -> File | Recoded:
+    def stream(self) -> TextFile:
         """The text; in an encoding of which no line can be read alone, from the beginning on as UTF-8."""
         is_whole = self.encoding != "utf-8" and not has_one_byte_letters(self.encoding)
         return Recoded(self.file, self.encoding) if is_whole else self.file
@@ -152,8 +152,7 @@ class CsvTable(TableSource):
 
     def pieces(self, count: int) -> tuple[Piece, ...]:
         """Return byte ranges."""
-        stream = self.stream
-        return text_pieces(stream, self.begin, count)
+        return text_pieces(self.stream, self.begin, count)
 
     def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
         """Return what rows as long as the first ones would take, and Arrow's columns beside."""
@@ -168,7 +167,8 @@ class CsvTable(TableSource):
     def parse(self, piece: Piece) -> TablePart:
         """Read the rows of a piece; an error is kept, so that the first of the file is told."""
         chunks: list[list[pyarrow.Array]] = []
-        held, span = 0, ()
+        held = 0
+        span: tuple[int, ...] = ()
         try:
             for lines in read_rows(self.stream, piece, self.begin, self.dialect, CHUNK_BYTES):
                 stop = (span[1] if span else lines.origin) + len(lines.data)

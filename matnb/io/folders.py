@@ -255,7 +255,7 @@ def _partitioned(
         _key(
             name,
             [values[name] for values in by_path],
-            dtype.get(name) if isinstance(dtype, Mapping) else dtype,
+            dtype.get(name) if isinstance(dtype, Mapping) else dtype,  # type: ignore[arg-type]  # checked there
         )
         for name in names
         if name not in tables.names  # else the files have it themselves

@@ -24,6 +24,7 @@ from matnb.io.digits import (
     token_places,
 )
 from matnb.io.files import File
+from matnb.io.recoded import TextFile
 from matnb.io.source import Piece, split_range
 
 Numbers = TypeVar("Numbers", npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.float64])
@@ -52,7 +53,7 @@ class Chunk:
         Positions of the newlines in the text's buffer.
     """
 
-    file: File
+    file: TextFile
     text: Text
     origin: int
     lines_before: int
@@ -118,14 +119,14 @@ def read_in_order(chunk: Chunk, read: Callable[[Chunk], _Read]) -> _Read:
         raise
 
 
-def text_pieces(file: File, begin: int, count: int) -> tuple[Piece, ...]:
+def text_pieces(file: TextFile, begin: int, count: int) -> tuple[Piece, ...]:
     """Return byte ranges of the text from ``begin`` on; a compressed file is one piece."""
     if file.compressed:
         return (Piece(0, begin, WHOLE_TEXT),)
     return split_range(begin, file.size, count, SMALLEST_PIECE)
 
 
-def head_lines(file: File, longest: int = LONGEST_LINE) -> Iterator[tuple[bytes, int, int]]:
+def head_lines(file: TextFile, longest: int = LONGEST_LINE) -> Iterator[tuple[bytes, int, int]]:
     """Yield the lines of a file from its beginning, each with its 1-based number and the next one's start.
 
     Raises
@@ -164,7 +165,7 @@ def check_skip(skip: int) -> None:
         raise OptionError(f"skip={skip!r}: give a number of lines, 0 or more")
 
 
-def count_lines(file: File, stop: int) -> int:
+def count_lines(file: TextFile, stop: int) -> int:
     """Return the number of newlines before a byte of the (decompressed) file."""
     number = 0
     with file.text() as stream:
@@ -197,7 +198,7 @@ def read_chunks(file: File, piece: Piece, begin: int, longest: int = LONGEST_LIN
 class Lines:
     """Whole lines of a piece as bytes, and where they are in the file, as of :class:`Chunk`."""
 
-    file: File
+    file: TextFile
     data: bytes
     origin: int
     lines_before: int

@@ -340,7 +340,7 @@ class Saved(PlainSource):
         start, stop = int(pointers[0]), int(pointers[-1])
         if not 0 <= start <= stop <= self.nnz:
             raise self.file.error(f"{name}: pointers lead from {start} to {stop} of {self.nnz} entries")
-        columns = archive.part("indices", start, stop)
+        columns: npt.NDArray[np.int32] = archive.part("indices", start, stop).astype(np.int32, copy=False)
         values = None if self.pattern else archive.part("data", start, stop)
         sums = (
             zlib.crc32(columns.data),

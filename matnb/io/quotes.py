@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.io.digits import MARGIN, Places
-from matnb.io.files import File
 from matnb.io.lines import LONGEST_LINE, Chunk, Lines, count_lines, num_newlines
-from matnb.io.recoded import Recoded
+from matnb.io.recoded import TextFile
 from matnb.io.source import Piece
 
 _QUOTE, _RETURN, _NEWLINE = 34, 13, 10
 _READ_BYTES = 1 << 20
+_NOWHERE = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class Dialect:
         mark = self.comment.encode()
         if not mark or mark not in data:
             return []
-        found, place, begin = [], 0, -1
+        found: list[tuple[int, int]] = []
+        place, begin = 0, -1
         while True:
             quote = data.find(b'"', place)
             if inside:
@@ -116,11 +117,11 @@ class Dialect:
 
 
 def _first_stray(buffer: npt.NDArray[np.uint8], quotes: Places, delimiter: int, inside: bool) -> int:
-    # Where the first quote is that neither opens nor closes a field; the end of the text if none.
+    # Where the first quote is that neither opens nor closes a field; beyond any text if none.
     opening, closing = quotes[int(inside) :: 2], quotes[1 - int(inside) :: 2]
     unopening = opening[~_opens(buffer, opening, delimiter)]
     stray = np.concatenate([unopening, _unclosing(buffer, closing, delimiter)])
-    return int(stray.min(initial=buffer.size))
+    return int(stray.min(initial=_NOWHERE))
 
 
 def _opens(buffer: npt.NDArray[np.uint8], quotes: Places, delimiter: int) -> npt.NDArray[np.bool_]:
@@ -138,10 +139,11 @@ def _field_start(buffer: npt.NDArray[np.uint8], opening: Places, place: int) -> 
 def _unclosing(buffer: npt.NDArray[np.uint8], quotes: Places, delimiter: int) -> Places:
     after = buffer[np.minimum(quotes + 1, buffer.size - 1)]
     closes = np.isin(after, (delimiter, _NEWLINE, _RETURN, _QUOTE)) | (quotes == buffer.size - 1)
-    return quotes[~closes]
+    found: Places = quotes[~closes]
+    return found
 
 
-def _inside_at(file: File | Recoded, begin: int, stop: int, dialect: Dialect) -> bool:
+def _inside_at(file: TextFile, begin: int, stop: int, dialect: Dialect) -> bool:
     # Whether a byte is inside quotes, by those from the first row on.
     inside, carried = False, b""
     with file.text() as stream:
@@ -157,7 +159,7 @@ def _inside_at(file: File | Recoded, begin: int, stop: int, dialect: Dialect) ->
 
 
 def read_rows(
-    file: File | Recoded, piece: Piece, begin: int, dialect: Dialect, chunk_bytes: int
+    file: TextFile, piece: Piece, begin: int, dialect: Dialect, chunk_bytes: int
 ) -> Iterator[Lines]:
     """Yield the rows that start in a piece, about ``chunk_bytes`` at a time.
 
@@ -202,7 +204,7 @@ def read_rows(
                 size = max(chunk_bytes, len(block))
 
 
-def _too_long(file: File | Recoded, start: int, block: bytes, dialect: Dialect) -> Exception:
+def _too_long(file: TextFile, start: int, block: bytes, dialect: Dialect) -> Exception:
     quotes = dialect.quotes(block)
     if quotes.size % 2:
         reason = f"a quoted field that is not closed within {LONGEST_LINE:,} bytes"
@@ -212,9 +214,10 @@ def _too_long(file: File | Recoded, start: int, block: bytes, dialect: Dialect) 
 
 
 def _first_row(
-    file: File | Recoded, stream: IO[bytes], place: int, begin: int, dialect: Dialect, chunk_bytes: int
+    file: TextFile, stream: IO[bytes], place: int, begin: int, dialect: Dialect, chunk_bytes: int
 ) -> tuple[int, bytes] | None:
-    # Where the first row after a byte starts, and what was read from there on; None where there is none.
+    # Where the first row after a byte starts, and what was read from there on; None where there is none. The
+    # byte may be in a comment, which ends with its line, so that what comes after that line is looked at.
     stream.seek(place)
     block = b""
     while True:
@@ -222,13 +225,19 @@ def _first_row(
         block += data
         is_end = not data or place + len(block) >= file.size
         is_enough = is_end or len(block) >= LONGEST_LINE
-        inside = dialect.begins_inside(block, is_end)
+        start = block.find(b"\n") + 1 if dialect.comment else 0
+        if dialect.comment and not start:
+            if is_enough:
+                return None
+            continue
+        text = block[start:]
+        inside = dialect.begins_inside(text, is_end)
         if inside is None and is_enough:
-            inside = _inside_at(file, begin, place, dialect)
+            inside = _inside_at(file, begin, place + start, dialect)
         if inside is not None:
-            end = dialect.row_end(block, 0, inside)
-            if end >= 0:
-                return place + end + 1, block[end + 1 :]
+            end = -1 if start and not inside else dialect.row_end(text, 0, inside)
+            if end >= 0 or (start and not inside):
+                return place + start + end + 1, text[end + 1 :]
             if is_enough:  # a row that is too long is told by the piece it starts in
                 return None
 
@@ -255,7 +264,8 @@ class Quotes:
         """Return the places that are not inside quotes."""
         if not self.places.size:
             return places
-        return places[np.searchsorted(self.places, places) % 2 == 0]
+        found: Places = places[np.searchsorted(self.places, places) % 2 == 0]
+        return found
 
     @property
     def row_ends(self) -> Places:

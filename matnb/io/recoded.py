@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, TypeAlias
 
 from matnb.errors import FileFormatError, OptionError
 from matnb.io.files import File
@@ -82,6 +82,9 @@ class Recoded:
         """Open the text as UTF-8."""
         with self.file.text() as stream:
             yield _AsUtf8(self, stream)  # type: ignore[misc]  # a raw stream is read as any binary file
+
+
+TextFile: TypeAlias = File | Recoded
 
 
 class _AsUtf8(io.RawIOBase):

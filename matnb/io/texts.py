@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from matnb.errors import OptionError, UnsupportedError
 from matnb.io.durations import durations_of
@@ -376,7 +377,7 @@ def _integers(texts: pyarrow.Array) -> pyarrow.Array:
 _OF_THE_DAY = re.compile("%[HIMSfpcXT]")
 
 
-def times_in(texts: pyarrow.Array, format: str | None) -> tuple[np.ndarray, str]:
+def times_in(texts: pyarrow.Array, format: str | None) -> tuple[npt.NDArray[np.datetime64], str]:
     """Return each text as a count of a unit since 1970, ``NaT`` where it is none, and the unit.
 
     Parameters
@@ -388,18 +389,7 @@ def times_in(texts: pyarrow.Array, format: str | None) -> tuple[np.ndarray, str]
     """
     listed = [None if text is None else text.strip() for text in texts.to_pylist()]
     if format is None:
-        for word in ("date32", "timestamp[us]", "timestamp[ns]"):
-            made = values_in(strings([one for one in listed if one is not None]), word)
-            if made is not None:
-                break
-        else:
-            word = "timestamp[ns]"
-        found = [None if one is None else values_in(strings([one]), word) for one in listed]
-        unit = {"date32": "D", "timestamp[us]": "us", "timestamp[ns]": "ns"}[word]
-        scalars = [None if one is None else one.to_numpy(zero_copy_only=False)[0] for one in found]
-        return np.array(
-            [np.datetime64("NaT") if one is None else one for one in scalars], f"M8[{unit}]"
-        ), unit
+        return _iso_times(listed)
     moments = []
     for text in listed:
         try:
@@ -411,3 +401,22 @@ def times_in(texts: pyarrow.Array, format: str | None) -> tuple[np.ndarray, str]
         moments.append(moment)
     unit = "us" if _OF_THE_DAY.search(format) else "D"
     return np.array([np.datetime64("NaT") if one is None else one for one in moments], f"M8[{unit}]"), unit
+
+
+def _iso_times(texts: Sequence[str | None]) -> tuple[npt.NDArray[np.datetime64], str]:
+    # In the coarsest unit that holds all that are times.
+    units = {"date32": "D", "timestamp[us]": "us", "timestamp[ns]": "ns"}
+    is_time = [
+        text is not None and any(values_in(strings([text]), word) is not None for word in units)
+        for text in texts
+    ]
+    there = strings([text for text, known in zip(texts, is_time, strict=True) if known and text is not None])
+    fitting = [unit for word, unit in units.items() if values_in(there, word) is not None]
+    unit = fitting[0] if fitting else "us"
+    found = np.full(len(texts), "NaT", f"M8[{unit}]")
+    for place, text in enumerate(texts):
+        if is_time[place] and text is not None:
+            moment = np.datetime64(text.replace(" ", "T", 1))
+            if moment.astype(found.dtype) == moment:  # beside days of long ago, nanoseconds have no room
+                found[place] = moment
+    return found, unit

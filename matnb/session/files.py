@@ -53,7 +53,9 @@ def load(
         ``.libsvm`` (rows of svmlight), ``.ldac`` (documents of LDA-C). A path, or a url that fsspec reads,
         such as ``https://``, ``s3://`` and ``memory://``, by each worker on its own. Several tables with the
         same columns are loaded as one: those of a folder, of a pattern such as ``"trips/*.csv"`` (both in the
-        order of names) or of a list.
+        order of names) or of a list. Folders named ``key=value``, as Hive and Spark write them, are read too,
+        and the keys are columns. Workers on other machines need the same path: a folder that all share, or a
+        copy, which may have other times.
     kind
         "matrixmarket", "npz", "npy", "metis", "csv", "parquet", "arrow", "edges", "svmlight" or "lda-c",
         if the file name's suffix does not say.
@@ -67,9 +69,20 @@ def load(
     **options
         Of the reader; for edge lists ``directed=True, relabel=True, weights="auto", self_loops="keep",
         duplicates=..., num_vertices=None, skip=0,
-        comments="#%"``; for tables ``columns=[...], dtype=None``, and of CSV
-        ``delimiter=",", header=True, names=None, na_values=[...], skip=0`` too; for svmlight
-        ``zero_based="auto", n_features=None``.
+        comments="#%"``; for tables ``columns=[...], dtype=None``; for svmlight
+        ``zero_based="auto", n_features=None``; and for CSV:
+
+        - ``delimiter=None``: the character between fields; None is a comma, or a semicolon, tab or "|" where
+          only these make equally long rows
+        - ``header="infer", names=None``: as in pandas, ``names`` of a file without a header, or with
+          ``header=0`` instead of the header's
+        - ``na_values=[...], keep_default_na=True``: more texts or numbers that stand for no value, for all
+          columns or by name, and whether empty fields, NA, null and the like do. What is quoted is text, as
+          ``"NA"`` and ``"02134"``, unless it is in ``na_values``
+        - ``encoding="utf-8", decimal=".", thousands=None, comment=None``: of the text, and the characters in
+          numbers and before comments
+        - ``quoted_text=True``: False takes no notice of quotes, for files in which numbers are quoted as well
+        - ``skip=0``: lines at the beginning that are not read
 
     Returns
     -------
@@ -92,11 +105,11 @@ def load(
     Warns
     -----
     FileContentWarning
-        If the first line of an edge list contains the number of edges that follow: it may be a header, which
-        ``skip=1`` leaves out. If its third column seems to be times (whole numbers of 9 or 10 digits, or the
-        same in finer units, in a narrow range): they are taken as weights unless ``weights=False``. The
-        numbers of vertices, edges, merged edges and self-loops are shown under the cell and by
-        :func:`matnb.stamp`.
+        If columns of CSV stay text since no type of numbers holds their whole numbers exactly. If the first
+        line of an edge list contains the number of edges that follow: it may be a header, which ``skip=1``
+        leaves out. If its third column seems to be times (whole numbers of 9 or 10 digits, or the same in
+        finer units, in a narrow range): they are taken as weights unless ``weights=False``. The numbers of
+        vertices, edges, merged edges and self-loops are shown under the cell and by :func:`matnb.stamp`.
     """
     if transpose not in ("auto", "keep", "none"):
         raise OptionError(f"transpose={transpose!r}: choose 'auto', 'keep' or 'none'")

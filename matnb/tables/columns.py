@@ -381,7 +381,9 @@ class TextColumn(Column):
         here: Any = np.isin(self.codes, wrong.astype(np.int32))
         count = int(here.sum())
         if count:
-            some = [short_text(self.labels[int(place)].as_py()) for place in wrong[:3]]
+            codes: Any = self.codes[here]
+            places = dict.fromkeys([int(codes.min()), int(codes.max())])
+            some = [short_text(self.labels[place].as_py()) for place in places]
             name = f"column {self.name!r}" if self.name else "the column"
             shown = ", ".join(map(repr, some))
             raise DTypeError(

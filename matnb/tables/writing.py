@@ -113,6 +113,7 @@ def _texts(name: str, column: pyarrow.Array | pyarrow.ChunkedArray) -> pyarrow.A
         column = column.dictionary_decode()
     kind = column.type
     if types.is_duration(kind):
+        _check_lengths(name, column)
         written = duration_texts(column.cast(pyarrow.int64()).fill_null(NO_TIME).to_numpy(), kind.unit)
         return compute.fill_null(pyarrow.array(written, pyarrow.large_string()), "")
     texts = column.cast(pyarrow.large_string())
@@ -128,6 +129,20 @@ def _texts(name: str, column: pyarrow.Array | pyarrow.ChunkedArray) -> pyarrow.A
     elif types.is_timestamp(kind) or types.is_date(kind):
         _check_years(name, texts)
     return compute.fill_null(texts, "")
+
+
+def _check_lengths(name: str, durations: pyarrow.Array) -> None:
+    # Texts are read as microseconds, or nanoseconds if they have some.
+    import pyarrow
+
+    try:
+        if durations.type.unit != "ns":
+            durations.cast(pyarrow.duration("us"))
+    except pyarrow.ArrowInvalid:
+        raise UnsupportedError(
+            f"column {name!r} has durations beyond 64 bits of microseconds, as which CSV is read: save as "
+            ".parquet or .feather"
+        ) from None
 
 
 def _with_whole_offsets(texts: pyarrow.Array, times: pyarrow.Array) -> pyarrow.Array:

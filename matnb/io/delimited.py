@@ -29,7 +29,7 @@ from matnb.io.columns import (
 from matnb.io.digits import MARGIN, shown
 from matnb.io.files import File
 from matnb.io.lines import LONGEST_LINE, Chunk, Lines, check_skip, head_lines, num_newlines, text_pieces
-from matnb.io.quotes import Dialect, Quotes, quotes_of, read_rows
+from matnb.io.quotes import Dialect, Quotes, are_blank, quotes_of, read_rows
 from matnb.io.recoded import Recoded, TextFile, encoding_name, has_one_byte_letters
 from matnb.io.source import Piece, Source, choose, reader
 from matnb.io.texts import (
@@ -359,44 +359,45 @@ class CsvTable(TableSource):
     def _check_rows(self, lines: Lines) -> None:
         # Rows before one that is broken are looked into first, since theirs is the first error.
         chunk = lines.chunk()
-        broken = self._first_broken(lines, chunk)
+        quotes = quotes_of(chunk, self.dialect.delimiter)
+        broken = self._first_broken(quotes)
         if broken is not None:
             position, reason = broken
-            stop = self._row_before(chunk, position)
+            stop = _row_start_of(quotes, position)
             before = lines.data[: stop - MARGIN]
             if before.strip(b"\r\n"):
                 self._columns(Lines(lines.file, before, lines.origin, lines.lines_before))
             raise chunk.error_at(position, reason)
-        self._check_quoted(chunk)
+        self._check_quoted(quotes)
 
-    def _row_before(self, chunk: Chunk, position: int) -> int:
-        # Where the row begins that a place is in.
-        ends = quotes_of(chunk, self.dialect.delimiter).row_ends
-        return int(ends[ends < position].max(initial=MARGIN - 1)) + 1
+    @property
+    def _takes_delimiters(self) -> bool:
+        # Whether a quoted field that has a delimiter is text; numbers have them where they are marks.
+        return self.dialect.delimiter not in (self.marks.decimal, self.marks.thousands)
 
-    def _check_quoted(self, chunk: Chunk) -> None:
+    def _check_quoted(self, quotes: Quotes) -> None:
         # Refuse text in a column that holds something else as far as was known.
         import pyarrow
 
-        if not self.quoted_text:
+        if not self.quoted_text or not quotes.places.size:
             return
-        fields = quotes_of(chunk, self.dialect.delimiter).fields()
-        is_text = ~fields.are_empty
-        if self.dialect.delimiter in (self.marks.decimal, self.marks.thousands):
-            is_text &= ~fields.have_delimiter  # such numbers have to be quoted
+        chunk = quotes.chunk
+        fields = quotes.fields(len(self.names), self._takes_delimiters)
         asked = {name for name, _ in self.wanted}
         typed = [
             place
             for place, name, word in zip(self.picked, self.read_names, self.types, strict=True)
             if word != "text" and name not in asked
         ]
-        wrong = np.flatnonzero(is_text & np.isin(fields.columns, typed))
+        is_typed = np.zeros(len(self.names), np.bool_)
+        is_typed[typed] = True
+        wrong = np.flatnonzero(~fields.are_empty & is_typed[fields.columns])
         if not wrong.size:
             return
         place = int(wrong[0])
         start, name = int(fields.starts[place]), self.names[int(fields.columns[place])]
         word = self.types[self.read_names.index(name)]
-        before = self._row_before(chunk, start)
+        before = _row_start_of(quotes, start)
         data = chunk.text.bytes_at(MARGIN, before)
         if data.strip(b"\r\n"):
             self._columns(Lines(chunk.file, data, chunk.origin, chunk.lines_before))  # theirs comes first
@@ -479,27 +480,30 @@ class CsvTable(TableSource):
         # Where a row starts; blank lines are not rows.
         ends = quotes_of(chunk, self.dialect.delimiter).row_ends
         starts = np.concatenate([[MARGIN], ends[:-1] + 1])
-        return int(starts[~_blank(chunk, starts, ends)][row])
+        return int(starts[~are_blank(chunk.text.buffer, starts, ends)][row])
 
-    def _first_broken(self, lines: Lines, chunk: Chunk) -> tuple[int, str] | None:
+    def _first_broken(self, quotes: Quotes) -> tuple[int, str] | None:
         # The first place where the text is no rows of fields of UTF-8, and why.
-        quotes = quotes_of(chunk, self.dialect.delimiter)
-        buffer = chunk.text.buffer
+        chunk, buffer = quotes.chunk, quotes.chunk.text.buffer
         found = [_control(buffer, quotes), _return_alone(buffer, quotes), _other_text(buffer)]
         ends = quotes.row_ends
         if ends.size:
-            between = quotes.outside(np.flatnonzero(buffer == ord(self.dialect.delimiter)))
-            between = between[between >= MARGIN]
             starts = np.concatenate([[MARGIN], ends[:-1] + 1])
-            counts = np.diff(np.searchsorted(between, ends), prepend=0) + 1
-            wrong = np.flatnonzero((counts != len(self.names)) & ~_blank(chunk, starts, ends))
+            counts = np.diff(np.searchsorted(quotes.between, ends), prepend=0) + 1
+            wrong = np.flatnonzero((counts != len(self.names)) & ~are_blank(chunk.text.buffer, starts, ends))
             if wrong.size:
                 row = int(wrong[0])
                 reason = f"{counts[row]} fields where the header has {len(self.names)}"
                 found.append((int(starts[row]), reason))
         # After a quote that does not belong there, nothing in the row is what it seems.
         ordered = [one for one in (quotes.broken(), *found) if one is not None]
-        return min(ordered, key=lambda one: self._row_before(chunk, one[0]), default=None)
+        return min(ordered, key=lambda one: _row_start_of(quotes, one[0]), default=None)
+
+
+def _row_start_of(quotes: Quotes, position: int) -> int:
+    # Where the row begins that a place is in.
+    ends = quotes.row_ends
+    return int(ends[ends < position].max(initial=MARGIN - 1)) + 1
 
 
 def _is_plain(data: bytes) -> bool:
@@ -530,13 +534,6 @@ def _one_array(column: pyarrow.ChunkedArray) -> pyarrow.Array:
     if column.num_chunks == 1:
         return column.chunk(0)
     return pyarrow.concat_arrays(column.chunks) if column.num_chunks else pyarrow.array([], column.type)
-
-
-def _blank(chunk: Chunk, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    buffer = chunk.text.buffer
-    is_return = (buffer[starts] == _RETURN) & (ends - starts == 1)
-    found: npt.NDArray[np.bool_] = is_return | (buffer[starts] == _NEWLINE)
-    return found
 
 
 def _control(buffer: npt.NDArray[np.uint8], quotes: Quotes) -> tuple[int, str] | None:
@@ -691,15 +688,13 @@ def _quoted_columns(table: CsvTable, data: bytes) -> tuple[Counter[int], set[int
     # How many quoted fields, which are text, columns have, and which have quoted fields with nothing in them.
     if not table.quoted_text or b'"' not in data:
         return Counter(), set()
-    chunk = Lines(table.file, data, 0, 0).chunk()
-    broken = quotes_of(chunk, table.dialect.delimiter).broken()
+    quotes = quotes_of(Lines(table.file, data, 0, 0).chunk(), table.dialect.delimiter)
+    broken = quotes.broken()
     if broken is not None:
-        return _quoted_columns(table, data[: table._row_before(chunk, broken[0]) - MARGIN])
-    fields = quotes_of(chunk, table.dialect.delimiter).fields()
-    is_text = ~fields.are_empty
-    if table.dialect.delimiter in (table.marks.decimal, table.marks.thousands):
-        is_text &= ~fields.have_delimiter
-    return Counter(fields.columns[is_text].tolist()), set(fields.columns[fields.are_empty].tolist())
+        return _quoted_columns(table, data[: _row_start_of(quotes, broken[0]) - MARGIN])
+    fields = quotes.fields(len(table.names), table._takes_delimiters)
+    counts = Counter(fields.columns[~fields.are_empty].tolist())
+    return counts, set(fields.columns[fields.are_empty].tolist())
 
 
 def _told_type(table: CsvTable, name: str, texts: pyarrow.Array) -> tuple[str, bool, bool]:

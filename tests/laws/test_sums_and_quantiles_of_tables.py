@@ -84,7 +84,7 @@ def test_small_integers_are_added_in_wide_ones() -> None:
 @pytest.mark.parametrize("dtype", WIDTHS[:8])
 def test_described_quantiles_are_inside_the_data(dtype: str) -> None:
     info = np.iinfo(dtype)
-    values = np.array([info.min, info.max, info.max - 1, 0, 5], dtype)
+    values = np.array([info.min // 5 * 4, info.max], dtype)  # quartiles lie between the two
     column = pd.Series([*values, None], dtype=dtype.replace("u", "U").replace("int", "Int"))
     for given in (values, column):
         found = mn.table({"v": given}).describe()["v"].compute()

@@ -46,9 +46,12 @@ from matnb.session.current import memo
 from matnb.session.doctor import doctor
 from matnb.session.machine_code import compile_ahead as _compile_ahead
 from matnb.session.stamp import stamp
-from matnb.tables.columns import Column, MaskedColumn, TextColumn, TimeColumn
+from matnb.tables.columns import Column, TextColumn
 from matnb.tables.groups import TableGroups
-from matnb.tables.table import Pivot, Table, table
+from matnb.tables.masked import MaskedColumn
+from matnb.tables.pivots import Pivot
+from matnb.tables.table import Table, table
+from matnb.tables.times import TimeColumn
 from matnb.version import VERSION
 
 __version__ = VERSION

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +32,7 @@ from bad_files import GOOD, csr, npy, npz, saved
 
 from matnb.blocks.formats import to_numpy
 from matnb.blocks.grid import whole
-from matnb.errors import MatnbError
+from matnb.errors import FileContentWarning, MatnbError
 from matnb.io.source import READERS, Found, open_source
 
 SECONDS = 10.0  # of one file, some hundred times what is taken
@@ -201,7 +202,8 @@ def attempt(path: Path) -> Outcome:
     """
     forget_peak()
     before = peak_bytes()
-    with limited(path.name):
+    with limited(path.name), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FileContentWarning)  # as of whole numbers that stay text
         try:
             outcome = _attempt(path)
         except MatnbError as error:

@@ -44,6 +44,7 @@ LONG_FUNCTIONS = {
 MANY_PARAMETERS = {
     "matnb/backend/gang_graph.py: graph_of": "all that members need",
     "matnb/backend/performer.py: perform": "all that a member needs",
+    "matnb/io/delimited.py: open_table": "a user's options",
     "matnb/io/edges.py: open_edges": "a user's options",
     "matnb/learn/learner.py: __init__": "a user's options",
     "matnb/learn/sgd_classifier.py: __init__": "scikit-learn's",
@@ -87,6 +88,7 @@ ONE_IMPORTER = {
     "matnb/blocks/kernels/profiles.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/sampled_products.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/small_chains.py": ANOTHER_ROOM,
+    "matnb/io/quotes.py": "where rows end, whatever their fields hold",
     "matnb/io/rmat.py": ANOTHER_ROOM,
     "matnb/lazy/foreign_names.py": LARGE,
     "matnb/lazy/operators.py": LARGE,
@@ -111,6 +113,7 @@ ONE_IMPORTER = {
     "matnb/session/simulation.py": "plans for a cluster that is not there",
     "matnb/session/stored_layouts.py": LARGE,
     "matnb/tables/writing.py": ANOTHER_ROOM,
+    "matnb/tables/zones.py": "an idea of its own: what clocks show, on counts of time alone",
     "matnb/widgets/busy_history.py": "rings of numbers, which change; the state beside them is frozen",
     "matnb/widgets/views.py": ANOTHER_ROOM,
     "matnb/widgets/monitor_state.py": LARGE,

@@ -52,6 +52,14 @@ def array_of(data: object) -> Any:
     raise DTypeError(f"{_named(data)} is not an array: {_way(data)}")
 
 
+def is_missing_value(value: object) -> bool:
+    """Tell whether a value stands for a missing one: None, NaN, NaT, or pandas' NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    is_number = isinstance(value, float | complex | np.generic)
+    return is_number and bool(value != value)
+
+
 def is_graph(data: object) -> bool:
     """Tell whether an object is one of NetworkX's graphs."""
     networkx = _networkx()

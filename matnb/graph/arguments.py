@@ -17,6 +17,7 @@ from matnb.lazy.creation import arange, asarray, zeros
 from matnb.lazy.functions.diagonals import tril
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.functions.mapping import replicated
+from matnb.lazy.labels import check_one_set
 
 
 def graph_from(A: object, algorithm: str) -> DistArray:
@@ -27,7 +28,7 @@ def graph_from(A: object, algorithm: str) -> DistArray:
     DTypeError
         For a matrix that is not sparse, which does not say which of its zeros are edges.
     ShapeError
-        For one that is not square.
+        For one that is not square, or whose rows have other labels than its columns.
     """
     if not isinstance(A, DistArray) and not sp.issparse(A) and not is_graph(A):
         given = "a dense array" if hasattr(A, "shape") else type(A).__name__
@@ -35,6 +36,7 @@ def graph_from(A: object, algorithm: str) -> DistArray:
             f"{algorithm} of {given}: a graph is a sparse matrix; use mn.load, or mn.asarray(A, "
             "format='sparse'), which makes every nonzero element an edge"
         )
+    check_one_set(A, algorithm)
     matrix = asarray(A)
     if not matrix.sparse:
         raise DTypeError(
@@ -46,7 +48,7 @@ def graph_from(A: object, algorithm: str) -> DistArray:
             f"{algorithm} of shape {matrix.shape}: a graph is a square matrix, with a row and a column for "
             "every vertex"
         )
-    return matrix
+    return matrix if matrix.labels is not None else DistArray(matrix.expression)  # without a pivot's labels
 
 
 def vertex_from(vertex: object, num_vertices: int, algorithm: str) -> int:

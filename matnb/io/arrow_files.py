@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from matnb.errors import FileContentWarning, FileFormatError
 from matnb.io.columns import (
     ColumnKind,
+    ColumnValues,
     DTypes,
     TablePart,
     TableSource,
@@ -44,6 +45,8 @@ class ArrowTable(TableSource):
         The rows of its row groups or record batches, and their sizes inflated.
     wanted
         The dtypes asked for, by name.
+    has_decimals
+        Whether there are decimal numbers, of which the values tell what they become.
     """
 
     file: File
@@ -54,6 +57,7 @@ class ArrowTable(TableSource):
     group_bytes: tuple[int, ...]
     wanted: tuple[tuple[str, str], ...]
     is_parquet: bool
+    has_decimals: bool = field(default=False, kw_only=True)
 
     def __repr__(self) -> str:
         return f"{'Parquet' if self.is_parquet else 'Arrow'}Table({self.file!r})"
@@ -62,6 +66,11 @@ class ArrowTable(TableSource):
     def kinds(self) -> tuple[ColumnKind, ...]:
         """What the columns that are read hold."""
         return self.column_kinds
+
+    @property
+    def may_widen(self) -> bool:
+        """Whether row groups may hold integers of other types, as those of decimal numbers may."""
+        return self.has_decimals
 
     def identity(self) -> tuple[str | int, ...]:
         """Return what tells the result from any other."""
@@ -93,7 +102,10 @@ class ArrowTable(TableSource):
         whole = pyarrow.Table.from_batches(batches, None if batches else self._schema())
         num_rows, columns = whole.num_rows, whole.columns
         del batches, whole
-        part = self._part(piece, num_rows, columns)
+        try:
+            part = self._part(piece, num_rows, columns)
+        except FileFormatError as error:
+            return TablePart(piece.number, error=error)
         pyarrow.default_memory_pool().release_unused()  # it keeps them for itself
         return part
 
@@ -113,12 +125,17 @@ class ArrowTable(TableSource):
             if name in wanted:
                 column = self._cast(name, column, wanted[name])
             values.append(values_of(column))
+            if _is_rounded(column, values[-1]):
+                way = f'dtype={{{name!r}: "text"}} reads them as text'
+                raise self.file.error(f"column {name!r} has whole numbers beyond 64 bits; {way}")
         return TablePart(piece.number, num_rows, tuple(values))
 
     def _cast(self, name: str, column: pyarrow.ChunkedArray, dtype: str) -> pyarrow.ChunkedArray:
         import pyarrow
 
         arrow = pyarrow.string() if dtype == "text" else pyarrow.from_numpy_dtype(np.dtype(dtype))
+        if pyarrow.types.is_timestamp(column.type) and column.type.tz and pyarrow.types.is_timestamp(arrow):
+            arrow = pyarrow.timestamp(arrow.unit, column.type.tz)  # the dtype says the unit alone
         try:
             return column.cast(arrow, safe=np.dtype(dtype).kind != "f" if dtype != "text" else True)
         except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
@@ -162,6 +179,13 @@ class ArrowTable(TableSource):
             return
         for group in groups:
             yield opened.get_batch(group).select(list(self.picked))
+
+
+def _is_rounded(column: pyarrow.ChunkedArray, values: ColumnValues) -> bool:
+    # Whether whole decimal numbers became floats.
+    from pyarrow import types
+
+    return types.is_decimal(column.type) and column.type.scale == 0 and values.kind.stored.kind == "f"
 
 
 @contextmanager
@@ -213,7 +237,7 @@ def open_parquet(file: File, columns: Sequence[str] | None = None, dtype: DTypes
     Warns
     -----
     FileContentWarning
-        For decimal numbers, which are read as floats.
+        For decimal numbers with a fraction, which are read as floats.
     """
     with opened_file(file, True) as opened:
         schema, metadata = opened.schema_arrow, opened.metadata
@@ -278,7 +302,8 @@ def _table_of(
             f"column {bad[0]!r} is of type {schema.field(names.index(bad[0])).type}, which tables do not "
             f"support{f' ({len(bad)} columns have such types)' if len(bad) > 1 else ''}{others}{lists}"
         )
-    decimals = [names[place] for place in picked if types.is_decimal(schema.field(place).type)]
+    fields = {names[place]: schema.field(place).type for place in picked}
+    decimals = [name for name, one in fields.items() if types.is_decimal(one) and one.scale != 0]
     if decimals:
         warnings.warn(
             f"{file.shown}: decimal numbers in {', '.join(map(repr, decimals))} are read as floats, which "
@@ -286,6 +311,7 @@ def _table_of(
             FileContentWarning,
             stacklevel=2,
         )
-    wanted = wanted_dtypes(file, dtype, [names[place] for place in picked])
+    wanted = wanted_dtypes(str(file.shown), dtype, [names[place] for place in picked])
     found = tuple(one for one in kinds if one is not None)
-    return ArrowTable(file, names, picked, found, *groups, wanted, is_parquet)
+    has_decimals = any(map(types.is_decimal, fields.values()))
+    return ArrowTable(file, names, picked, found, *groups, wanted, is_parquet, has_decimals=has_decimals)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -40,11 +40,14 @@ class ColumnKind:
         Dtype on the workers: of text int32, the places of labels; of times int64, a count of units.
     unit
         Of times, as NumPy writes it.
+    zone
+        Of times, whose counts are of UTC then: such as "Europe/Berlin" or "+01:00".
     """
 
     word: str
     stored: np.dtype
     unit: str = ""
+    zone: str = ""
 
     @property
     def dtype(self) -> np.dtype:
@@ -56,6 +59,8 @@ class ColumnKind:
     @property
     def shown(self) -> str:
         """What a column of the kind is called in messages."""
+        if self.zone:
+            return f"{str(self.dtype)[:-1]}, {self.zone}]"
         return "text" if self.word == "text" else str(self.dtype)
 
     @property
@@ -74,9 +79,9 @@ def number(dtype: npt.DTypeLike) -> ColumnKind:
     return ColumnKind("bool" if made.kind == "b" else "number", made)
 
 
-def time(word: str, unit: str) -> ColumnKind:
+def time(word: str, unit: str, zone: str = "") -> ColumnKind:
     """Return the kind of a column of "datetime" or "timedelta"."""
-    return ColumnKind(word, np.dtype(np.int64), unit)
+    return ColumnKind(word, np.dtype(np.int64), unit, zone)
 
 
 def wider(one: ColumnKind, other: ColumnKind) -> ColumnKind | None:
@@ -88,7 +93,10 @@ def wider(one: ColumnKind, other: ColumnKind) -> ColumnKind | None:
     if one.word != other.word:
         return None
     if one.unit:
-        return time(one.word, max(one.unit, other.unit, key=_UNITS.index))
+        if bool(one.zone) != bool(other.zone):
+            return None
+        zone = one.zone if one.zone == other.zone else "UTC"  # instants of two zones
+        return time(one.word, max(one.unit, other.unit, key=_UNITS.index), zone)
     return number(np.result_type(one.stored, other.stored))
 
 
@@ -103,13 +111,14 @@ def kind_of(arrow: pyarrow.DataType) -> ColumnKind | None:
     if types.is_null(arrow):
         return NULL
     if types.is_decimal(arrow):
-        return number(np.float64)
+        is_whole = arrow.scale == 0 and arrow.precision <= 18  # others are looked at
+        return number(np.int64 if is_whole else np.float64)
     if types.is_string(arrow) or types.is_large_string(arrow) or str(arrow) == "string_view":
         return TEXT
     if types.is_date(arrow):
         return time("datetime", "D" if types.is_date32(arrow) else "ms")
     if types.is_timestamp(arrow):
-        return time("datetime", arrow.unit)
+        return time("datetime", arrow.unit, arrow.tz or "")
     return time("timedelta", arrow.unit) if types.is_duration(arrow) or types.is_time(arrow) else None
 
 
@@ -173,6 +182,9 @@ def values_of(column: pyarrow.Array | pyarrow.ChunkedArray) -> ColumnValues:
         return _codes_of(column)
     if pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if pyarrow.types.is_decimal(column.type) and column.type.scale == 0:
+        column = _whole_decimals(column)
+        kind = kind_of(column.type) or kind
     if kind.unit:
         if pyarrow.types.is_date32(column.type) or pyarrow.types.is_time32(column.type):
             column = column.cast(pyarrow.int32())
@@ -183,6 +195,18 @@ def values_of(column: pyarrow.Array | pyarrow.ChunkedArray) -> ColumnValues:
         return ColumnValues(kind, _plain(column, np.nan))
     missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     return ColumnValues(kind, _plain(column, False if kind.word == "bool" else 0), missing)
+
+
+def _whole_decimals(column: pyarrow.Array) -> pyarrow.Array:
+    # As integers, where a type of 64 bits has all of them.
+    import pyarrow
+
+    for integers in (pyarrow.int64(), pyarrow.uint64()):
+        try:
+            return column.cast(integers)
+        except pyarrow.ArrowInvalid:
+            continue
+    return column
 
 
 def _plain(column: pyarrow.Array, instead: object) -> npt.NDArray[Any]:
@@ -198,6 +222,8 @@ def _codes_of(column: pyarrow.Array) -> ColumnValues:
 
     if not pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_encode()
+    if column.type.index_type != pyarrow.int32():  # -1 is to stand among places that may be unsigned
+        column = column.cast(pyarrow.dictionary(pyarrow.int32(), column.type.value_type))
     codes = _plain(column.indices, -1) if column.indices.null_count else column.indices.to_numpy()
     codes = codes.astype(np.int32, copy=False)
     labels = column.dictionary
@@ -239,12 +265,16 @@ def by_code_point(labels: Sequence[pyarrow.Array]) -> pyarrow.Array:
 
 @dataclass(frozen=True, eq=False)
 class TablePart(ReaderValue):
-    """The columns of a piece; or the error that reading it met, so that the first of all pieces is told."""
+    """The columns of a piece; or the error that reading it met, so that the first of all pieces is told.
+
+    ``span`` says of rows of text where they begin and end, and whether they are the first of the file.
+    """
 
     number: int
     num_rows: int = 0
     columns: tuple[ColumnValues, ...] = ()
     error: FileFormatError | None = None
+    span: tuple[int, ...] = ()
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + sum(one.nbytes for one in self.columns)
@@ -252,11 +282,37 @@ class TablePart(ReaderValue):
 
 @dataclass(frozen=True)
 class PartFacts:
-    """What is known of a piece: its rows, and of each column the kind, the missing values, the labels."""
+    """What is known of a piece: its rows, and of each column the kind, the missing values, the labels.
+
+    ``integers`` has of each column of integers what is known of them, where other pieces may have others.
+    """
 
     num_rows: int
     columns: tuple[tuple[ColumnKind, int, Any], ...]
     error: FileFormatError | None
+    span: tuple[int, ...] = ()
+    integers: tuple[IntegerFacts | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class IntegerFacts:
+    """The least and the largest of some integers, and whether doubles hold all of them."""
+
+    lowest: int
+    highest: int
+    are_exact: bool
+
+
+def _integer_facts(values: npt.NDArray[Any]) -> IntegerFacts | None:
+    if values.dtype.kind not in "iu" or not values.size:
+        return None
+    lowest, highest = int(values.min()), int(values.max())
+    are_exact = max(-lowest, highest) <= 2**53
+    if not are_exact:
+        with np.errstate(invalid="ignore"):  # the double next to the largest integer is none
+            floats = values.astype(np.float64)
+            are_exact = highest < 2**63 - 2**9 and bool((floats.astype(values.dtype) == values).all())
+    return IntegerFacts(lowest, highest, are_exact)
 
 
 @dataclass(frozen=True)
@@ -309,6 +365,15 @@ class TableSource(PlainSource):
         raise NotImplementedError
 
     @property
+    def may_widen(self) -> bool:
+        """Whether pieces may hold integers and others of one column that no type holds together."""
+        return False
+
+    def error_from(self, place: int, span: tuple[int, ...]) -> FileFormatError:
+        """Return the first error of the rows from a byte on, where the next piece begins elsewhere."""
+        raise NotImplementedError
+
+    @property
     def read_names(self) -> tuple[str, ...]:
         """The names of the columns that are read."""
         return tuple(self.names[place] for place in self.picked)
@@ -316,7 +381,8 @@ class TableSource(PlainSource):
     def summary(self, parsed: TablePart) -> PartFacts:
         """Return what is known of a piece."""
         facts = tuple((one.kind, one.num_missing, one.labels) for one in parsed.columns)
-        return PartFacts(parsed.num_rows, facts, parsed.error)
+        integers = tuple(_integer_facts(one.values) for one in parsed.columns) if self.may_widen else ()
+        return PartFacts(parsed.num_rows, facts, parsed.error, parsed.span, integers)
 
     def merge(self, summaries: Sequence[PartFacts]) -> TableContext:
         """Return what is known of the table.
@@ -326,14 +392,19 @@ class TableSource(PlainSource):
         FileFormatError
             The first that reading met; and for a column that holds different things in two pieces.
         """
+        stop = None
         for one in summaries:
+            if one.span:
+                if stop is not None and one.span[0] != stop and not one.span[2]:
+                    raise self.error_from(stop, one.span)
+                stop = one.span[1]
             if one.error is not None:
                 raise one.error
         firsts = tuple(np.cumsum([0, *(one.num_rows for one in summaries)]).tolist())
         facts, places = [], []
         for place, name in enumerate(self.read_names):
             column = [one.columns[place] for one in summaries]
-            known = self._facts(name, column)
+            known = self._facts(name, column, [one.integers[place] for one in summaries if one.integers])
             facts.append(known)
             places.append(
                 [
@@ -346,16 +417,37 @@ class TableSource(PlainSource):
         by_piece = tuple(zip(*places, strict=True)) if places else ((),) * len(summaries)
         return TableContext(found, firsts, by_piece)
 
-    def _facts(self, name: str, column: Sequence[tuple[ColumnKind, int, Any]]) -> ColumnFacts:
+    def _facts(
+        self,
+        name: str,
+        column: Sequence[tuple[ColumnKind, int, Any]],
+        integers: Sequence[IntegerFacts | None] = (),
+    ) -> ColumnFacts:
         kind = column[0][0]
         for other, _, _ in column[1:]:
             both = wider(kind, other)
             if both is None:
                 raise self.file.error(f"column {name!r} holds {kind.shown} at first and {other.shown} later")
             kind = both
+        kinds = {one[0] for one in column}
+        if kind.stored.kind == "f" and any(one.stored.kind in "iu" for one in kinds):
+            kind = self._holding(name, kind, kinds, [one for one in integers if one is not None])
         kind = number(np.float64) if kind == NULL else kind
         labels = by_code_point([one[2] for one in column if one[0] == TEXT]) if kind.word == "text" else None
         return ColumnFacts(name, kind, sum(one[1] for one in column), labels)
+
+    def _holding(
+        self, name: str, kind: ColumnKind, kinds: Iterable[ColumnKind], integers: Sequence[IntegerFacts]
+    ) -> ColumnKind:
+        # What holds integers of some pieces and the numbers of others.
+        if integers and all(one.stored.kind in "iu" for one in kinds if one != NULL):
+            if all(one.lowest >= 0 for one in integers):
+                return number(np.uint64)
+            if all(one.highest < 2**63 for one in integers):
+                return number(np.int64)
+        if all(one.are_exact for one in integers):
+            return kind
+        raise self.file.error(unheld(name))
 
     def part(self, parsed: TablePart, context: TableContext, region: Region) -> Slab | None:
         """Return the rectangle of a piece that lies in a region of all columns, as floats.
@@ -469,7 +561,7 @@ class ColumnSource(PlainSource):
         if values.dtype == dtype:
             return Slab(both, values.copy())
         made = values.astype(dtype)
-        if column.missing is not None:  # whole numbers here, and floats in another piece
+        if column.missing is not None and dtype.kind == "f":  # whole numbers here, floats in another piece
             made[column.missing[rows]] = np.nan
         return Slab(both, made)
 
@@ -484,6 +576,14 @@ class ColumnSource(PlainSource):
     def assemble(self, parts: Sequence[Slab | None], context: TableContext, region: Region) -> Block:
         """Return the block of a region."""
         return dense_of([part for part in parts if part is not None], region, self._dtype(context))
+
+
+def unheld(name: str) -> str:
+    """Return what is wrong with a column whose integers no type holds together with its other numbers."""
+    return (
+        f"column {name!r} has whole numbers that no type of numbers holds together with its other numbers; "
+        f'dtype={{{name!r}: "text"}} keeps all of them, dtype={{{name!r}: "float64"}} rounds them'
+    )
 
 
 def unit_ratio(coarse: str, fine: str) -> int:
@@ -529,7 +629,7 @@ def picked_columns(file: File, names: Sequence[str], columns: Sequence[str] | No
     return tuple(names.index(name) for name in columns)
 
 
-def wanted_dtypes(file: File, dtype: DTypes, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def wanted_dtypes(where: str, dtype: DTypes, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Return the dtype asked for of each column, as NumPy writes it or "text": one for all, or one a name.
 
     Raises
@@ -543,9 +643,7 @@ def wanted_dtypes(file: File, dtype: DTypes, names: Sequence[str]) -> tuple[tupl
     wanted = []
     for name, one in by_name.items():
         if name not in names:
-            raise OptionError(
-                f"{file.shown}: dtype= of {name!r}, a column that is not read: {_listed(names)}"
-            )
+            raise OptionError(f"{where}: dtype= of {name!r}, a column that is not read: {_listed(names)}")
         if one is str or one in ("text", "str", "string", "category"):
             wanted.append((name, "text"))
             continue

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import re
+import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -10,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import FileFormatError, OptionError
+from matnb.errors import FileContentWarning, FileFormatError, OptionError
 from matnb.io.columns import (
     ColumnKind,
     DTypes,
@@ -18,42 +22,63 @@ from matnb.io.columns import (
     TableSource,
     kind_of,
     picked_columns,
+    unheld,
     values_of,
     wanted_dtypes,
 )
 from matnb.io.digits import MARGIN, shown
 from matnb.io.files import File
-from matnb.io.lines import Chunk, Lines, check_skip, head_lines, num_newlines, read_lines, text_pieces
+from matnb.io.lines import LONGEST_LINE, Chunk, Lines, check_skip, head_lines, num_newlines, text_pieces
+from matnb.io.quotes import Dialect, Quotes, are_blank, quotes_of, read_rows
+from matnb.io.recoded import Recoded, TextFile, encoding_name, has_one_byte_letters
 from matnb.io.source import Piece, Source, choose, reader
+from matnb.io.texts import (
+    FALSE,
+    MISSING,
+    NUMBER,
+    READ_AS_TEXT,
+    TRIED,
+    TRUE,
+    WHOLE,
+    WIDER,
+    Marks,
+    MissingTexts,
+    NaValues,
+    arrow_type,
+    checked_marks,
+    missing_texts,
+    offsets_in,
+    present,
+    values_in,
+    without_numbers,
+)
 
 if TYPE_CHECKING:
     import pyarrow
 
-CHUNK_BYTES = 1 << 20  # no less than the longest line
+CHUNK_BYTES = 1 << 20  # no less than the longest row
 _HEAD_BYTES, _WINDOW_BYTES, _NUM_WINDOWS = 1 << 18, 1 << 14, 16  # of the text that types are told from
+_SNIFFED_ROWS = 50  # that tell the delimiter
+_DELIMITERS = (",", ";", "\t", "|")
 _QUOTE, _RETURN, _NEWLINE, _TAB, _SPACE = 34, 13, 10, 9, 32
 _MINUS, _PLUS, _ZERO, _X = 45, 43, 48, 120
-# As pandas reads them; "nan" is one that parsing numbers knows too.
-MISSING = (
-    *("NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NULL", "null", "None"),
-    *("NaN", "nan", "NAN", "-NaN", "-nan"),
-)
-_TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 _SAYS = {
     "bool": "true or false",
     "int64": "a whole number",
+    "uint64": "a whole number from 0 on",
     "float64": "a number",
     "date32": "a date",
     "timestamp[us]": "a time",
     "timestamp[ns]": "a time",
-    "timestamp[us, UTC]": "a time with a zone",
+    "timestamp[us, UTC]": "a time with an offset",
+    "duration[us]": "a duration such as 1 days 02:03:04",
+    "duration[ns]": "a duration such as 1 days 02:03:04",
 }
-# What values of a type are tried as, where they are not of it.
-_WIDER = {"int64": "float64", "date32": "timestamp[us]", "timestamp[us]": "timestamp[ns]"}
-_TRIED = ("int64", "float64", "bool", "date32", "timestamp[us]", "timestamp[ns]", "timestamp[us, UTC]")
-_ODD_INTEGER = r"^(-0+|[+-]?0[xX].*)$"  # a zero with a sign is a float's; Arrow takes sixteens for integers
-_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_INTEGERS, _NUMBERS = ("int64", "uint64"), ("int64", "uint64", "float64")
+_EXACT = 2**53  # up to which a double holds each whole number
 _FEWEST_NUMBERS, _NUMBERS_AMONG = 20, 0.95  # of which it takes a column to be one of numbers but for mistakes
+_USUAL = Marks()
+__all__ = ["MISSING", "CsvTable", "open_table", "types_of_all"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +94,15 @@ class CsvTable(TableSource):
     begin
         Where its rows do.
     missing
-        More texts that stand for no value.
+        The texts that stand for no value.
+    marks
+        How numbers are written.
+    encoding
+        Of the text.
+    quoted_text
+        Whether what is quoted is text.
+    is_named
+        Whether names were given instead of a header.
     """
 
     file: File
@@ -78,9 +111,13 @@ class CsvTable(TableSource):
     types: tuple[str, ...]
     wanted: tuple[tuple[str, str], ...]
     begin: int
-    delimiter: str
-    missing: tuple[str, ...]
+    dialect: Dialect
+    missing: MissingTexts
     row_bytes: int
+    marks: Marks = _USUAL
+    encoding: str = "utf-8"
+    quoted_text: bool = True
+    is_named: bool = False
     room_bytes: int | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
@@ -88,14 +125,26 @@ class CsvTable(TableSource):
 
     def identity(self) -> tuple[str | int, ...]:
         """Return what tells the result from any other."""
-        told = repr((self.names, self.types, self.wanted, self.missing))
-        return ("csv", *self.file.identity, self.delimiter, self.begin, *self.picked, told)
+        told = repr((self.names, self.types, self.wanted, self.missing, self.marks, self.dialect))
+        how = (self.encoding, int(self.quoted_text), self.begin)
+        return ("csv", *self.file.identity, *how, *self.picked, told)
 
     @property
     def kinds(self) -> tuple[ColumnKind, ...]:
         """What the columns that are read hold, unless later ones are floats, or times of the day."""
-        kinds = [kind_of(_arrow_type(one)) for one in self.types]
+        kinds = [kind_of(arrow_type(one)) for one in self.types]
         return tuple(one for one in kinds if one is not None)
+
+    @property
+    def may_widen(self) -> bool:
+        """Whether pieces may hold numbers of other types."""
+        return True
+
+    @property
+    def stream(self) -> TextFile:
+        """The text; in an encoding of which no line can be read alone, from the beginning on as UTF-8."""
+        is_whole = self.encoding != "utf-8" and not has_one_byte_letters(self.encoding)
+        return Recoded(self.file, self.encoding) if is_whole else self.file
 
     def estimated_entries(self) -> int:
         """Return about how many elements there are."""
@@ -103,7 +152,7 @@ class CsvTable(TableSource):
 
     def pieces(self, count: int) -> tuple[Piece, ...]:
         """Return byte ranges."""
-        return text_pieces(self.file, self.begin, count)
+        return text_pieces(self.stream, self.begin, count)
 
     def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
         """Return what rows as long as the first ones would take, and Arrow's columns beside."""
@@ -116,23 +165,31 @@ class CsvTable(TableSource):
         return replace(self, room_bytes=room_bytes)
 
     def parse(self, piece: Piece) -> TablePart:
-        """Read the lines of a piece; an error is kept, so that the first of the file is told."""
+        """Read the rows of a piece; an error is kept, so that the first of the file is told."""
         chunks: list[list[pyarrow.Array]] = []
         held = 0
+        span: tuple[int, ...] = ()
         try:
-            for lines in read_lines(self.file, piece, self.begin, CHUNK_BYTES):
+            for lines in read_rows(self.stream, piece, self.begin, self.dialect, CHUNK_BYTES):
+                stop = (span[1] if span else lines.origin) + len(lines.data)
+                span = (lines.origin, stop, piece.start == self.begin)
                 columns = self._columns(lines)
                 if columns:
                     chunks.append(columns)
                     held += sum(one.nbytes for one in columns)
                     self.file.check_room(2 * held, self.room_bytes)  # they are put together
-            return self._joined(piece.number, chunks)
+            return replace(self._joined(piece.number, chunks), span=span)
         except FileFormatError as error:
-            return TablePart(piece.number, error=error)
+            return TablePart(piece.number, error=error, span=span)
+
+    def error_from(self, place: int, span: tuple[int, ...]) -> FileFormatError:
+        """Return the first error of the rows from a byte on, where pieces do not fit to each other."""
+        found = replace(self, begin=place).parse(Piece(0, place, self.file.size))
+        return found.error or self.file.error(f"quotes that do not pair, after byte {place:,}")
 
     def parts(self, piece: Piece) -> Iterator[TablePart]:
         """Yield the columns of some rows of a piece at a time."""
-        for lines in read_lines(self.file, piece, self.begin, CHUNK_BYTES):
+        for lines in read_rows(self.stream, piece, self.begin, self.dialect, CHUNK_BYTES):
             yield self._joined(piece.number, [columns] if (columns := self._columns(lines)) else [])
 
     def _joined(self, number: int, chunks: list[list[pyarrow.Array]]) -> TablePart:
@@ -141,11 +198,10 @@ class CsvTable(TableSource):
         made, wanted = [], dict(self.wanted)
         for place, (name, word) in enumerate(zip(self.read_names, self.types, strict=True)):
             arrays = [columns[place] for columns in chunks]
-            types = {one.type for one in arrays}
-            if len(types) > 1:  # whole numbers, and then floats; days, and then times
-                widest = next(one for one in (*_TRIED[::-1], word) if _arrow_type(one) in types)
-                arrays = [one.cast(_arrow_type(widest)) for one in arrays]
-            one = pyarrow.chunked_array(arrays, None if arrays else _arrow_type(word))
+            if len({one.type for one in arrays}) > 1:  # whole numbers, and then floats; days, and then times
+                arrays = self._of_one_type(name, arrays, word)
+            empty = pyarrow.null() if word in READ_AS_TEXT else arrow_type(word)  # of any offset
+            one = pyarrow.chunked_array(arrays, None if arrays else empty)
             for place_in_chunks in range(len(chunks)):
                 chunks[place_in_chunks][place] = None  # its memory goes as soon as it may
             if wanted.get(name, "text") != "text":
@@ -153,12 +209,27 @@ class CsvTable(TableSource):
             made.append(values_of(one))
         return TablePart(number, len(made[0].values) if made else 0, tuple(made))
 
+    def _of_one_type(self, name: str, arrays: Sequence[pyarrow.Array], word: str) -> list[pyarrow.Array]:
+        from pyarrow import ArrowInvalid, timestamp
+        from pyarrow.types import is_null
+
+        types = {one.type for one in arrays}
+        zones = {one.tz for one in types if word == "timestamp[us, UTC]" and not is_null(one)}
+        if zones:
+            zoned = timestamp("us", zones.pop() if len(zones) == 1 else "UTC")
+            return [one.cast(zoned) for one in arrays]
+        widest = next(one for one in (*TRIED[::-1], word) if arrow_type(one) in types)
+        try:
+            return [one.cast(arrow_type(widest)) for one in arrays]
+        except ArrowInvalid:
+            raise self.file.error(unheld(name)) from None
+
     def _cast(self, name: str, column: pyarrow.ChunkedArray, dtype: str) -> pyarrow.ChunkedArray:
         import pyarrow
 
         element = np.dtype(dtype)
         unit = np.datetime_data(element)[0] if element.kind == "M" else ""
-        arrow = _arrow_type(f"timestamp[{unit}]") if unit not in ("", "D") else None
+        arrow = arrow_type(f"timestamp[{unit}]") if unit not in ("", "D") else None
         try:
             if unit == "D":
                 return column.cast(pyarrow.date32())
@@ -166,133 +237,273 @@ class CsvTable(TableSource):
         except pyarrow.ArrowInvalid as error:
             raise self.file.error(f"column {name!r} is not of dtype {dtype}: {error}") from None
 
-    # Lines as Arrow's columns
+    # Rows as Arrow's columns
+
+    def _plain_lines(self, lines: Lines) -> Lines:
+        # In UTF-8, and without comments.
+        data = self.dialect.without_comments(lines.data)
+        if self.encoding != "utf-8" and isinstance(lines.file, File):
+            try:
+                data = data.decode(self.encoding).encode()
+            except UnicodeDecodeError as error:
+                chunk = replace(lines, data=data).chunk()
+                reason = f"byte {data[error.start]:#x} is not {self.encoding}: {error.reason}"
+                raise chunk.error_at(MARGIN + error.start, reason) from None
+        data = data[:-1] if data.endswith(b"\r") else data  # of the last line of the file
+        return Lines(lines.file, data, lines.origin, lines.lines_before)
 
     def _columns(self, lines: Lines) -> list[pyarrow.Array]:
         from pyarrow import ArrowInvalid
 
-        data = lines.data[:-1] if lines.data.endswith(b"\r") else lines.data  # of the last line of the file
+        lines = self._plain_lines(lines)
+        data = lines.data
         if not data.strip(b"\r\n"):
             return []
-        is_odd = "int64" in self.types and _has_odd_integers(data, ord(self.delimiter))
-        try:
-            if not is_odd and _is_plain(data):
-                return self._read(data, [_arrow_type(one) for one in self.types])
-        except ArrowInvalid:
-            pass
-        return self._looked_into(Lines(lines.file, data, lines.origin, lines.lines_before))
+        is_odd = any(one in self.types for one in _INTEGERS) and _has_odd_integers(
+            data, ord(self.dialect.delimiter)
+        )
+        is_plain = b'"' not in data and _is_plain(data)
+        if not is_plain:
+            self._check_rows(lines)
+        if not is_odd and not self.marks.thousands:
+            try:
+                made = self._made_of_text(self._read(data, self._read_types()))
+            except ArrowInvalid:
+                pass
+            else:
+                if made is not None and not self._may_be_inexact(made):
+                    return self._without_given(made)
+        if is_plain:
+            self._check_rows(lines)
+        return self._looked_into(lines)
 
-    def _read(
-        self, data: bytes, types: Sequence[pyarrow.DataType], as_written: bool = False
+    def _read_types(self) -> list[pyarrow.DataType]:
+        import pyarrow
+
+        return [pyarrow.string() if one in READ_AS_TEXT else arrow_type(one) for one in self.types]
+
+    def _made_of_text(self, columns: list[pyarrow.Array]) -> list[pyarrow.Array] | None:
+        # The columns with values for texts that were read as such; None if one is no value.
+        wanted = dict(self.wanted)
+        for place, (name, word) in enumerate(zip(self.read_names, self.types, strict=True)):
+            if word in READ_AS_TEXT:
+                made, row = self._converted(name, columns[place], word, name not in wanted, False)
+                if row is not None:
+                    return None
+                columns[place] = made
+        return columns
+
+    def _may_be_inexact(self, columns: Sequence[pyarrow.Array]) -> bool:
+        # Whether a column of floats has large ones, which may have been written as whole numbers, or NaN
+        # where that is text unless the user names it.
+        from pyarrow import compute
+
+        wanted = dict(self.wanted)
+        for column, name, word in zip(columns, self.read_names, self.types, strict=True):
+            if word == "float64" and name not in wanted and len(column):
+                bounds = compute.min_max(column).as_py()
+                if any(one is not None and abs(one) >= _EXACT for one in bounds.values()):
+                    return True
+                if "nan" not in self.missing.of(name).words and compute.any(compute.is_nan(column)).as_py():
+                    return True
+        return False
+
+    def _without_given(self, columns: Sequence[pyarrow.Array]) -> list[pyarrow.Array]:
+        # Numbers that stand for no value however they are written, as -999.0 does where -999 was named; and
+        # texts that do so in quotes too.
+        made = []
+        for column, name, word in zip(columns, self.read_names, self.types, strict=True):
+            missing = self.missing.of(name)
+            if word == "text" and missing.given:
+                column = present(column.cast("string"), missing.given).dictionary_encode()
+            made.append(without_numbers(column, missing.numbers))
+        return made
+
+    def _read(self, data: bytes, types: Sequence[pyarrow.DataType]) -> list[pyarrow.Array]:
+        # Columns that have other texts for no value are read for themselves.
+        found: dict[int, pyarrow.Array] = {}
+        missing = [self.missing.of(name).words for name in self.read_names]
+        for words in dict.fromkeys(missing):
+            places = [place for place, one in enumerate(missing) if one == words]
+            chosen = [types[place] for place in places]
+            columns = self._read_some(data, [self.picked[place] for place in places], chosen, words)
+            found.update(zip(places, columns, strict=True))
+        return [found[place] for place in range(len(self.picked))]
+
+    def _read_some(
+        self, data: bytes, picked: Sequence[int], types: Sequence[pyarrow.DataType], missing: Sequence[str]
     ) -> list[pyarrow.Array]:
         from pyarrow import BufferReader
         from pyarrow import csv as arrow_csv
 
         # Names of columns may be alike, numbers are not.
         numbers = [str(place) for place in range(len(self.names))]
-        chosen = [numbers[place] for place in self.picked]
+        chosen = [numbers[place] for place in picked]
         table = arrow_csv.read_csv(
             BufferReader(data),
             arrow_csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=numbers),
-            arrow_csv.ParseOptions(delimiter=self.delimiter),
+            arrow_csv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=b'"' in data),
             arrow_csv.ConvertOptions(
                 column_types=dict(zip(chosen, types, strict=True)),
                 include_columns=chosen,
-                null_values=[] if as_written else ["", *MISSING, *self.missing],
-                true_values=list(_TRUE),
-                false_values=list(_FALSE),
-                strings_can_be_null=not as_written,
+                null_values=list(missing),
+                true_values=list(TRUE),
+                false_values=list(FALSE),
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=not self.quoted_text,
+                decimal_point=self.marks.decimal,
             ),
         )
         return [_one_array(table.column(place)) for place in range(len(chosen))]
 
+    def _check_rows(self, lines: Lines) -> None:
+        # Rows before one that is broken are looked into first, since theirs is the first error.
+        chunk = lines.chunk()
+        quotes = quotes_of(chunk, self.dialect.delimiter)
+        broken = self._first_broken(quotes)
+        if broken is not None:
+            position, reason = broken
+            stop = _row_start_of(quotes, position)
+            before = lines.data[: stop - MARGIN]
+            if before.strip(b"\r\n"):
+                self._columns(Lines(lines.file, before, lines.origin, lines.lines_before))
+            raise chunk.error_at(position, reason)
+        self._check_quoted(quotes)
+
+    @property
+    def _takes_delimiters(self) -> bool:
+        # Whether a quoted field that has a delimiter is text; numbers have them where they are marks.
+        return self.dialect.delimiter not in (self.marks.decimal, self.marks.thousands)
+
+    def _check_quoted(self, quotes: Quotes) -> None:
+        # Refuse text in a column that holds something else as far as was known.
+        import pyarrow
+
+        if not self.quoted_text or not quotes.places.size:
+            return
+        chunk = quotes.chunk
+        fields = quotes.fields(len(self.names), self._takes_delimiters)
+        asked = {name for name, _ in self.wanted}
+        typed = [
+            place
+            for place, name, word in zip(self.picked, self.read_names, self.types, strict=True)
+            if word != "text" and name not in asked
+        ]
+        is_typed = np.zeros(len(self.names), np.bool_)
+        is_typed[typed] = True
+        wrong = np.flatnonzero(~fields.are_empty & is_typed[fields.columns])
+        if not wrong.size:
+            return
+        place = int(wrong[0])
+        start, name = int(fields.starts[place]), self.names[int(fields.columns[place])]
+        word = self.types[self.read_names.index(name)]
+        before = _row_start_of(quotes, start)
+        data = chunk.text.bytes_at(MARGIN, before)
+        if data.strip(b"\r\n"):
+            self._columns(Lines(chunk.file, data, chunk.origin, chunk.lines_before))  # theirs comes first
+        text = re.match(rb'"((?:[^"]|"")*)"', chunk.text.bytes_at(start, start + 200) + b'"')
+        value = b"" if text is None else text[1]
+        reason = self._reason(name, word, value.decode(errors="replace"))
+        if values_in(pyarrow.array([value.decode(errors="replace")]), word, self.marks) is not None:
+            reason = (
+                f"{shown(value)} in column {name!r} is quoted, and so text, not {_SAYS[word]}; "
+                f'dtype={{{name!r}: "text"}} reads all as text, quoted_text=False takes no notice of quotes'
+            )
+        raise chunk.error_at(start, reason)
+
     def _looked_into(self, lines: Lines) -> list[pyarrow.Array]:
         # The columns as text, from which values are made one by one column: spaces around them are left out,
-        # and the first that is none is told with its line. Lines before one that is not a row come first.
+        # and the first that is none is told with its line.
         import pyarrow
 
         chunk = lines.chunk()
-        broken = self._first_broken(lines, chunk)
-        if broken is not None:
-            position, reason = broken
-            before = lines.data[
-                : int(chunk.newlines[chunk.newlines < position].max(initial=MARGIN - 1)) + 1 - MARGIN
-            ]
-            if before.strip(b"\r\n"):
-                self._looked_into(Lines(lines.file, before, lines.origin, lines.lines_before))
-            raise chunk.error_at(position, reason)
-        texts = self._read(lines.data, [pyarrow.string()] * len(self.picked), as_written=True)
+        texts = self._read(
+            lines.data, [arrow_type(one) if one == "text" else pyarrow.string() for one in self.types]
+        )
         made, bad = [], []
         wanted = dict(self.wanted)
         for text, name, word in zip(texts, self.read_names, self.types, strict=True):
-            column, row = self._converted(text, word, name not in wanted)
+            column, row = self._converted(name, text, word, name not in wanted, name not in wanted)
             made.append(column)
             if row is not None:
                 bad.append((row, name, word, text[row].as_py()))
         if bad:
             row, name, word, value = min(bad, key=lambda one: one[0])
-            word = word if name in wanted else _WIDER.get(word, word)
-            advice = f'dtype={{{name!r}: "text"}} reads it as text'
-            raise chunk.error_at(
-                self._row_start(chunk, row),
-                f"{shown(value.strip().encode())} in column {name!r} is not {_SAYS[word]}; {advice}",
+            reason = self._reason(name, word, value.strip())
+            if self.is_named and row == lines.lines_before == 0 and lines.origin == self.begin:
+                reason += ", and header=0 says that the first line has names, which names= replaces"
+            raise chunk.error_at(self._row_start(chunk, row), reason)
+        return self._without_given(made)
+
+    def _reason(self, name: str, word: str, value: str) -> str:
+        # Why a text is no value of its column.
+        is_asked = name in dict(self.wanted)
+        said = f"{shown(value.encode())} in column {name!r}"
+        advice = f'dtype={{{name!r}: "text"}} reads it as text'
+        if re.match(WHOLE, value) and word in _NUMBERS:
+            what = (
+                f"does not fit {word}"
+                if is_asked
+                else "is a whole number that no type of numbers holds exactly"
             )
-        return made
+            return f"{said} {what}; {advice}"
+        while not is_asked and word in WIDER:
+            word = WIDER[word]
+        return f"{said} is not {_SAYS[word]}; {advice}"
 
     def _converted(
-        self, texts: pyarrow.Array, word: str, may_widen: bool
+        self, name: str, texts: pyarrow.Array, word: str, may_widen: bool, exact: bool
     ) -> tuple[pyarrow.Array | None, int | None]:
         # The values; or the number of the first that is none.
         from pyarrow import compute
 
         if word == "text":
-            return _present(texts, self.missing).dictionary_encode(), None
-        present = _present(compute.utf8_trim_whitespace(texts), self.missing)
-        made = _values(present, word)
-        while made is None and may_widen and word in _WIDER:
-            word = _WIDER[word]
-            made = _values(present, word)
+            return texts, None
+        words = self.missing.of(name).words
+        there, takes_nan = present(compute.utf8_trim_whitespace(texts), words), "nan" in words or not exact
+        made = values_in(there, word, self.marks, exact, takes_nan)
+        while made is None and may_widen and word in WIDER:
+            word = WIDER[word]
+            made = values_in(there, word, self.marks, exact, takes_nan)
         if made is not None:
             return made, None
-        low, high = 0, len(present)  # values before `low` are good, those before `high` are not
+        low, high = 0, len(there)  # values before `low` are good, those before `high` are not
         while high - low > 1:
             middle = (low + high) // 2
-            if _values(present[low:middle], word) is None:
+            if values_in(there[low:middle], word, self.marks, exact, takes_nan) is None:
                 high = middle
             else:
                 low = middle
         return None, low
 
     def _row_start(self, chunk: Chunk, row: int) -> int:
-        # Where the line of a row starts; blank ones are not rows.
-        starts = np.concatenate([[MARGIN], chunk.newlines[:-1] + 1])
-        return int(starts[~_blank(chunk, starts)][row])
+        # Where a row starts; blank lines are not rows.
+        ends = quotes_of(chunk, self.dialect.delimiter).row_ends
+        starts = np.concatenate([[MARGIN], ends[:-1] + 1])
+        return int(starts[~are_blank(chunk.text.buffer, starts, ends)][row])
 
-    def _first_broken(self, lines: Lines, chunk: Chunk) -> tuple[int, str] | None:
-        # The first place where the lines are no rows of fields of UTF-8, and why.
-        found = []
-        for check in (lines.check_controls, _check_returns, _check_text):
-            try:
-                check(chunk)
-            except FileFormatError as error:
-                found.append((_line_start(chunk, error), error.reason))
-        inside = np.zeros(chunk.text.buffer.size, np.bool_)
-        if (chunk.text.buffer == _QUOTE).any():
-            try:
-                inside = _quoted(chunk, ord(self.delimiter))
-            except FileFormatError as error:
-                found.append((_line_start(chunk, error), error.reason))
-        if not found:
-            is_end = (chunk.text.buffer == ord(self.delimiter)) & ~inside
-            is_end[:MARGIN] = False
-            starts = np.concatenate([[MARGIN], chunk.newlines[:-1] + 1])
-            counts = np.diff(np.searchsorted(np.flatnonzero(is_end), chunk.newlines), prepend=0) + 1
-            wrong = np.flatnonzero((counts != len(self.names)) & ~_blank(chunk, starts))
+    def _first_broken(self, quotes: Quotes) -> tuple[int, str] | None:
+        # The first place where the text is no rows of fields of UTF-8, and why.
+        chunk, buffer = quotes.chunk, quotes.chunk.text.buffer
+        found = [_control(buffer, quotes), _return_alone(buffer, quotes), _other_text(buffer)]
+        ends = quotes.row_ends
+        if ends.size:
+            starts = np.concatenate([[MARGIN], ends[:-1] + 1])
+            counts = np.diff(np.searchsorted(quotes.between, ends), prepend=0) + 1
+            wrong = np.flatnonzero((counts != len(self.names)) & ~are_blank(chunk.text.buffer, starts, ends))
             if wrong.size:
-                line = int(wrong[0])
-                reason = f"{counts[line]} fields where the header has {len(self.names)}"
-                found.append((int(starts[line]), reason))
-        return min(found) if found else None
+                row = int(wrong[0])
+                reason = f"{counts[row]} fields where the header has {len(self.names)}"
+                found.append((int(starts[row]), reason))
+        # After a quote that does not belong there, nothing in the row is what it seems.
+        ordered = [one for one in (quotes.broken(), *found) if one is not None]
+        return min(ordered, key=lambda one: _row_start_of(quotes, one[0]), default=None)
+
+
+def _row_start_of(quotes: Quotes, position: int) -> int:
+    # Where the row begins that a place is in.
+    ends = quotes.row_ends
+    return int(ends[ends < position].max(initial=MARGIN - 1)) + 1
 
 
 def _is_plain(data: bytes) -> bool:
@@ -317,21 +528,6 @@ def _has_odd_integers(data: bytes, delimiter: int) -> bool:
     return bool(np.isin(buffer[base - 1], (delimiter, _NEWLINE, _SPACE, _TAB, _MINUS, _PLUS)).any())
 
 
-def _arrow_type(word: str) -> pyarrow.DataType:
-    import pyarrow
-
-    if word == "text":
-        return pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-    unit, _, zone = word.removeprefix("timestamp[").rstrip("]").partition(", ")
-    return pyarrow.timestamp(unit, zone or None) if word.startswith("timestamp") else _plain_type(word)
-
-
-def _plain_type(word: str) -> pyarrow.DataType:
-    import pyarrow
-
-    return pyarrow.date32() if word == "date32" else pyarrow.from_numpy_dtype(np.dtype(word))
-
-
 def _one_array(column: pyarrow.ChunkedArray) -> pyarrow.Array:
     import pyarrow
 
@@ -340,114 +536,67 @@ def _one_array(column: pyarrow.ChunkedArray) -> pyarrow.Array:
     return pyarrow.concat_arrays(column.chunks) if column.num_chunks else pyarrow.array([], column.type)
 
 
-def _present(texts: pyarrow.Array, missing: Sequence[str]) -> pyarrow.Array:
-    # Nulls where a text stands for no value.
-    from pyarrow import compute
-
-    return compute.if_else(compute.is_in(texts, _texts(["", *MISSING, *missing])), None, texts)
-
-
-def _values(texts: pyarrow.Array, word: str) -> pyarrow.Array | None:
-    # Texts without spaces as values of a type; None where one is not of it.
-    from pyarrow import ArrowInvalid, compute
-
-    if word == "bool":
-        is_true = compute.is_in(texts, _texts(_TRUE))
-        is_one = compute.or_(is_true, compute.is_in(texts, _texts(_FALSE)))
-        if not compute.all(compute.or_(is_one, texts.is_null()), min_count=0).as_py():
-            return None
-        return compute.if_else(texts.is_null(), None, is_true)
-    if word in ("int64", "float64"):
-        if word == "int64":
-            odd = compute.match_substring_regex(texts, _ODD_INTEGER)
-            if compute.any(odd, min_count=0).as_py():
-                return None
-        texts = compute.replace_substring_regex(texts, r"^\+([0-9.iI])", r"\1")
-    try:
-        return texts.cast(_arrow_type(word))
-    except ArrowInvalid:
+def _control(buffer: npt.NDArray[np.uint8], quotes: Quotes) -> tuple[int, str] | None:
+    control = np.flatnonzero(buffer < 32)
+    codes = buffer[control]
+    odd = quotes.outside(control[(codes != _TAB) & (codes != _NEWLINE) & (codes != _RETURN)])
+    if not odd.size:
         return None
+    return int(odd[0]), f"a control character (byte {buffer[odd[0]]}): not a text file?"
 
 
-def _texts(texts: Sequence[str]) -> pyarrow.Array:
-    import pyarrow
-
-    return pyarrow.array(texts)
-
-
-def _line_start(chunk: Chunk, error: FileFormatError) -> int:
-    # Where the line of an error starts in the chunk.
-    assert error.line is not None
-    number = error.line - chunk.line_at(MARGIN)
-    return MARGIN if number <= 0 else int(chunk.newlines[number - 1]) + 1
-
-
-def _blank(chunk: Chunk, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    buffer = chunk.text.buffer
-    is_return = (buffer[starts] == _RETURN) & (chunk.newlines - starts == 1)
-    found: npt.NDArray[np.bool_] = is_return | (buffer[starts] == _NEWLINE)
-    return found
-
-
-def _check_returns(chunk: Chunk) -> None:
-    buffer = chunk.text.buffer
+def _return_alone(buffer: npt.NDArray[np.uint8], quotes: Quotes) -> tuple[int, str] | None:
     returns = np.flatnonzero(buffer == _RETURN)
-    alone = returns[buffer[returns + 1] != _NEWLINE]
-    if alone.size:
-        text = "a carriage return that no line feed follows: save it with line feeds"
-        raise chunk.error_at(int(alone[0]), text)
+    alone = quotes.outside(returns[buffer[returns + 1] != _NEWLINE])
+    if not alone.size:
+        return None
+    return int(alone[0]), "a carriage return that no line feed follows: save it with line feeds"
 
 
-def _check_text(chunk: Chunk) -> None:
+def _other_text(buffer: npt.NDArray[np.uint8]) -> tuple[int, str] | None:
     try:
-        chunk.text.buffer.tobytes().decode()
+        buffer.tobytes().decode()
     except UnicodeDecodeError as error:
-        advice = "save it as UTF-8"
-        raise chunk.error_at(error.start, f"is not UTF-8 text: {error.reason}; {advice}") from None
-
-
-def _quoted(chunk: Chunk, delimiter: int) -> npt.NDArray[np.bool_]:
-    # Which bytes are inside quotes. A quote opens at the start of a field and closes at its end; "" is one
-    # inside.
-    buffer = chunk.text.buffer
-    quotes = np.flatnonzero(buffer == _QUOTE)
-    inside = (np.cumsum(buffer == _QUOTE, dtype=np.uint8) & 1).astype(np.bool_)
-    broken = chunk.newlines[inside[chunk.newlines]]
-    opening, closing = quotes[0::2], quotes[1::2]
-    before, after = buffer[opening - 1], buffer[closing + 1]
-    starts_field = (opening == MARGIN) | (before == delimiter) | (before == _NEWLINE) | (before == _QUOTE)
-    ends_field = (after == delimiter) | (after == _NEWLINE) | (after == _RETURN) | (after == _QUOTE)
-    stray = np.concatenate([opening[~starts_field], closing[~ends_field]])
-    if broken.size and not (stray.size and stray.min() < broken[0]):
-        text = "a quoted field that goes on in the next line; write one row a line"
-        raise chunk.error_at(int(broken[0]), text)
-    if stray.size:
-        raise chunk.error_at(int(stray.min()), "a quote in the middle of a field; quote the whole field")
-    return inside
+        advice = 'save it as UTF-8, or name what it is, as in encoding="cp1252"'
+        return error.start, f"is not UTF-8 text: {error.reason}; {advice}"
+    return None
 
 
 # What the values of a column are written as, from some of the text.
 
 
-def _sample(file: File, begin: int, head_bytes: int = _HEAD_BYTES) -> bytes:
-    # Lines of the beginning, and where any byte can be gone to of places all over the file.
+def _sample(table: CsvTable, head_bytes: int = _HEAD_BYTES) -> bytes:
+    # Rows of the beginning, and where any byte can be gone to of places all over the file.
+    file, dialect = table.stream, table.dialect
     with file.text() as stream:
-        stream.seek(begin)
+        stream.seek(table.begin)
         head = _read_up_to(stream, head_bytes)
         if len(head) < head_bytes:
-            return head
-        found = [_whole_lines(head)]
+            return _sampled(table, head)
+        found = [head[: dialect.row_end(head, None) + 1]]
         if not file.compressed:
             for number in range(1, _NUM_WINDOWS + 1):
-                place = begin + (file.size - begin) * number // (_NUM_WINDOWS + 1)
-                if place > begin + head_bytes:
+                place = table.begin + (file.size - table.begin) * number // (_NUM_WINDOWS + 1)
+                if place > table.begin + head_bytes:
                     stream.seek(place)
-                    found.append(_whole_lines(_read_up_to(stream, _WINDOW_BYTES).partition(b"\n")[2]))
-    return b"".join(found)
+                    found.append(_rows_in(_read_up_to(stream, _WINDOW_BYTES), dialect))
+    return _sampled(table, b"".join(found))
 
 
-def _whole_lines(data: bytes) -> bytes:
-    return data[: data.rfind(b"\n") + 1]
+def _rows_in(window: bytes, dialect: Dialect) -> bytes:
+    # Those of a window in which quotes tell whether it begins inside of some.
+    inside = False if b'"' not in window else dialect.begins_inside(window, False)
+    if inside is None:
+        return b""
+    start = dialect.row_end(window, 0, inside) + 1
+    return window[start : start + dialect.row_end(window[start:], None) + 1] if start else b""
+
+
+def _sampled(table: CsvTable, data: bytes) -> bytes:
+    data = table.dialect.without_comments(data)
+    if table.encoding == "utf-8" or isinstance(table.stream, Recoded):
+        return data
+    return data.decode(table.encoding, "replace").encode()
 
 
 def _read_up_to(stream: object, count: int) -> bytes:
@@ -460,20 +609,53 @@ def _read_up_to(stream: object, count: int) -> bytes:
 def types_of_all(tables: Sequence[CsvTable]) -> tuple[str, ...]:
     """Return what the columns of several files are written as, told from some of the text of each."""
     head_bytes = max(_WINDOW_BYTES, _HEAD_BYTES // len(tables))
-    return _told_types(tables, [_sample(table.file, table.begin, head_bytes) for table in tables])
+    return _told_types(tables, [_sample(table, head_bytes) for table in tables])
 
 
 def _told_types(tables: Sequence[CsvTable], samples: Sequence[bytes]) -> tuple[str, ...]:
     # The narrowest type of all values of each column; text, where Arrow does not read the lines.
     import pyarrow
 
-    texts = [_sampled_texts(table, data) for table, data in zip(tables, samples, strict=True)]
-    wanted, types = dict(tables[0].wanted), []
-    for place, name in enumerate(tables[0].read_names):
-        asked = wanted.get(name)
+    parts = list(zip(tables, samples, strict=True))
+    texts = [_sampled_texts(table, data) for table, data in parts]
+    quoted, quoted_empty = Counter[int](), set[int]()
+    for table, data in parts:
+        counts, empty = _quoted_columns(table, data)
+        quoted += counts
+        quoted_empty |= empty
+    wanted, types, inexact = dict(tables[0].wanted), [], []
+    for place, (column, name) in enumerate(zip(tables[0].picked, tables[0].read_names, strict=True)):
         written = pyarrow.concat_arrays([one[place] for one in texts])
-        types.append(_asked_type(asked) if asked else _told_type(tables[0], written))
+        if name in wanted:
+            types.append(_asked_type(wanted[name]))
+        elif quoted[column] and not _are_mistakes(quoted[column], len(written) - written.null_count):
+            types.append("text")
+        else:
+            word, is_none, is_inexact = _told_type(tables[0], name, written)
+            types.append("text" if is_none and column in quoted_empty else word)
+            if word == "timestamp[us, UTC]" and len(offsets := offsets_in(_trimmed(written))) > 1:
+                warnings.warn(
+                    f"{tables[0].file.shown}: times of column {name!r} have the offsets {', '.join(offsets)} "
+                    f'and are read as UTC: t[{name!r}].to_zone("Europe/Berlin") has the clocks of a zone',
+                    FileContentWarning,
+                    stacklevel=2,
+                )
+            if is_inexact:
+                inexact.append(name)
+    if inexact:
+        warnings.warn(
+            f"{tables[0].file.shown}: {', '.join(map(repr, inexact[:20]))} read as text, with whole numbers "
+            f'that no type of numbers holds exactly; dtype={{{inexact[0]!r}: "float64"}} reads them rounded',
+            FileContentWarning,
+            stacklevel=2,
+        )
     return tuple(types)
+
+
+def _trimmed(texts: pyarrow.Array) -> pyarrow.Array:
+    from pyarrow import compute
+
+    return compute.utf8_trim_whitespace(texts)
 
 
 def _sampled_texts(table: CsvTable, data: bytes) -> list[pyarrow.Array]:
@@ -483,7 +665,7 @@ def _sampled_texts(table: CsvTable, data: bytes) -> list[pyarrow.Array]:
     if not data.strip(b"\r\n"):
         return none
     try:
-        return table._read(data, [pyarrow.string()] * len(table.picked), as_written=True)
+        return table._read(data, [pyarrow.string()] * len(table.picked))
     except pyarrow.ArrowInvalid:
         # Errors in lines are raised when these are read; types follow from the lines that are rows.
         rows = b"".join(line for line in data.splitlines(True) if _is_row(table, line))
@@ -493,30 +675,50 @@ def _sampled_texts(table: CsvTable, data: bytes) -> list[pyarrow.Array]:
 
 
 def _is_row(table: CsvTable, line: bytes) -> bool:
-    has_fields = line.count(table.delimiter.encode()) == len(table.names) - 1
+    has_fields = line.count(table.dialect.delimiter.encode()) == len(table.names) - 1
     return has_fields and b'"' not in line and line.decode(errors="replace").encode() == line
 
 
-def _told_type(table: CsvTable, texts: pyarrow.Array) -> str:
+def _are_mistakes(count: int, total: int) -> bool:
+    # Whether what is no number among others is told rather than taken for a sign that all are text.
+    return total >= _FEWEST_NUMBERS and total - count >= _NUMBERS_AMONG * total
+
+
+def _quoted_columns(table: CsvTable, data: bytes) -> tuple[Counter[int], set[int]]:
+    # How many quoted fields, which are text, columns have, and which have quoted fields with nothing in them.
+    if not table.quoted_text or b'"' not in data:
+        return Counter(), set()
+    quotes = quotes_of(Lines(table.file, data, 0, 0).chunk(), table.dialect.delimiter)
+    broken = quotes.broken()
+    if broken is not None:
+        return _quoted_columns(table, data[: _row_start_of(quotes, broken[0]) - MARGIN])
+    fields = quotes.fields(len(table.names), table._takes_delimiters)
+    counts = Counter(fields.columns[~fields.are_empty].tolist())
+    return counts, set(fields.columns[fields.are_empty].tolist())
+
+
+def _told_type(table: CsvTable, name: str, texts: pyarrow.Array) -> tuple[str, bool, bool]:
+    # The type, whether there is no value, and whether numbers stay text since no type holds them.
     from pyarrow import compute
 
-    distinct = texts.unique()
-    for word in _TRIED:
+    distinct, words = texts.unique(), table.missing.of(name).words
+    written = present(compute.utf8_trim_whitespace(texts), words).drop_null()
+    for word in TRIED:
         few = distinct[:10]  # which most often tell already
-        if all(table._converted(one, word, False)[1] is None for one in (few, distinct)):
-            present = _present(distinct, table.missing)
-            is_none = present.null_count == len(present)
-            return "float64" if is_none else word
+        if all(table._converted(name, one, word, False, True)[1] is None for one in (few, distinct)):
+            return ("float64", True, False) if not len(written) else (word, False, False)
+    if values_in(written, "float64", table.marks, takes_nan="nan" in words) is not None:
+        return "text", False, True
     # Of a column of numbers, one that is none is a mistake, and told.
-    written = _present(texts, table.missing).drop_null()
-    trimmed = compute.utf8_trim_whitespace(written)
-    num_numbers = compute.sum(compute.match_substring_regex(trimmed, _NUMBER)).as_py() or 0
-    are_many = len(trimmed) >= _FEWEST_NUMBERS and num_numbers >= _NUMBERS_AMONG * len(trimmed)
-    return "float64" if are_many else "text"
+    plain = compute.replace_substring(written, table.marks.thousands or "\0", "")
+    plain = compute.replace_substring(plain, table.marks.decimal, ".")
+    num_numbers = compute.sum(compute.match_substring_regex(plain, NUMBER)).as_py() or 0
+    are_many = _are_mistakes(len(written) - num_numbers, len(written))
+    return "float64" if are_many else "text", False, False
 
 
 def _asked_type(dtype: str) -> str:
-    if dtype == "text":
+    if dtype in ("text", "uint64"):
         return dtype
     element = np.dtype(dtype)
     if element.kind == "M":
@@ -529,39 +731,62 @@ def _asked_type(dtype: str) -> str:
 def open_table(
     file: File,
     columns: Sequence[str] | None = None,
-    delimiter: str = ",",
-    header: bool = True,
+    delimiter: str | None = None,
+    header: bool | int | str | None = "infer",
     names: Sequence[str] | None = None,
-    na_values: Sequence[str | float] = (),
+    na_values: NaValues = (),
+    keep_default_na: bool = True,
     dtype: DTypes = None,
     skip: int = 0,
+    encoding: str = "utf-8",
+    decimal: str = ".",
+    thousands: str | None = None,
+    comment: str | None = None,
+    quoted_text: bool = True,
 ) -> Source:
     """Return the source of a CSV table.
 
-    Empty fields and those that say NA, NaN, null, None and the like are missing. What a column holds is told
-    from the first 256 kB and from places all over the file: whole numbers, numbers, true and false, dates and
-    times as ISO 8601 writes them, or text. Where whole numbers are followed by others, all of the column are
-    floats; a value of another kind is an error.
+    What is quoted is text: "02134", "NA" and "true" in quotes stay as they are written, and may have line
+    breaks inside. Other fields that are empty or say NA, NaN, null, None and the like are missing. What a
+    column holds is told from the first 256 kB and from places all over the file: whole numbers, numbers, true
+    and false, dates and times as ISO 8601 writes them, or text. Where whole numbers are followed by others,
+    all of the column are floats; a value of another kind is an error. Whole numbers that no type of numbers
+    holds exactly stay text, with a warning.
 
     Parameters
     ----------
     file
-        The table; fields may be quoted, but not over a line break.
+        The table.
     columns
         Names of the columns to read, in the order wanted; None reads all.
     delimiter
-        The character between fields.
+        The character between fields; None is a comma, or a semicolon, tab or "|" where these make rows of
+        equally many fields and commas do not.
     header
-        Whether the first line names the columns.
+        Whether the first line names the columns: True or 0, or False or None. "infer": unless there are
+        ``names``.
     names
-        Names of the columns, all of them, instead of the header's; without both they are "0", "1", ....
+        Names of the columns, all of them: of a file without a header, or with ``header=0`` instead of the
+        header's. Without both they are "0", "1", ....
     na_values
-        More texts, or numbers, that stand for a missing value.
+        More texts, or numbers, that stand for a missing value, in quotes too: of all columns, or a mapping of
+        names to those of a column.
+    keep_default_na
+        Whether empty fields, NA, NaN, null, None and the like are missing; False leaves ``na_values`` alone.
     dtype
         Of all columns, or a mapping of names to dtypes, instead of what the values say: numbers, "text", or
         "datetime64[us]" and the like.
     skip
         Lines before the header, or where there is none before the first row, that are not read.
+    encoding
+        Of the text, such as "cp1252", "latin-1" or "utf-16"; in an encoding with letters of several bytes,
+        such as UTF-16, one worker reads the file.
+    decimal, thousands
+        The characters in numbers: before the part below one, and between thousands.
+    comment
+        The character that begins a comment, outside quotes, which goes to the end of the line.
+    quoted_text
+        False takes no notice of quotes: of files in which numbers are quoted as well.
 
     Raises
     ------
@@ -569,60 +794,119 @@ def open_table(
         For a name that no column has, or more than one.
     FileFormatError
         When the header is not text, or all columns are read and two have one name.
+
+    Warns
+    -----
+    FileContentWarning
+        For columns that stay text since no type of numbers holds their whole numbers exactly.
     """
-    if (
-        not isinstance(delimiter, str)
-        or len(delimiter) != 1
-        or delimiter in '"\r\n'
-        or not delimiter.isascii()
-    ):
-        raise OptionError(f"delimiter={delimiter!r}: give one character, not a quote or line break")
-    choose("header", header, (True, False))
+    for option, value in (("delimiter", delimiter), ("comment", comment)):
+        is_character = isinstance(value, str) and len(value) == 1 and value not in '"\r\n' and value.isascii()
+        if value is not None and not is_character:
+            raise OptionError(f"{option}={value!r}: give one character, not a quote or line break")
+    choose("header", header, ("infer", True, False, 0, None))
+    choose("keep_default_na", keep_default_na, (True, False))
+    choose("quoted_text", quoted_text, (True, False))
     check_skip(skip)
-    begin = end = 0
-    line, number = b"", 0
-    for line, number, end in head_lines(file):  # noqa: B007  the last one is the header
-        if number > skip:
-            break
-        begin = end
-    if number <= skip:
-        raise file.error(f"has {number} lines, and all of them are skipped")
-    found = _header(file, line, delimiter, number)
-    if not header:
+    has_header = header is True or (header is not False and header == 0)
+    if header == "infer":
+        has_header = names is None
+    marks, encoding = checked_marks(decimal, thousands), encoding_name(encoding)
+    dialect = Dialect(delimiter or ",", comment or "")
+    table = CsvTable(file, (), (), (), (), 0, dialect, MissingTexts(), 1, marks, encoding, quoted_text)
+    begin, end, number, text = _first_line(table, skip, has_header)
+    if delimiter is None:
+        dialect = Dialect(_sniffed(replace(table, begin=end), text), dialect.comment)
+    found = _header(file, text, dialect.delimiter, number)
+    if not has_header:
         found = tuple(map(str, range(len(found))))
     if names is not None:
         if isinstance(names, str) or len(names) != len(found):
             raise OptionError(f"{file.shown}: names={names!r}: give a list of {len(found)} names")
         found = tuple(names)
     picked = picked_columns(file, found, columns)
-    wanted = wanted_dtypes(file, dtype, [found[column] for column in picked])
-    listed = [na_values] if isinstance(na_values, str | int | float) else list(na_values)
-    missing = tuple(text for text in map(_as_text, listed) if text)
-    table = CsvTable(file, found, picked, (), wanted, end if header else begin, delimiter, missing, 1)
-    data = _sample(file, table.begin)
+    read = [found[column] for column in picked]
+    table = replace(
+        table,
+        names=found,
+        picked=picked,
+        wanted=wanted_dtypes(str(file.shown), dtype, read),
+        begin=end if has_header else begin,
+        dialect=dialect,
+        missing=missing_texts(na_values, keep_default_na, found),
+        is_named=names is not None and header == "infer",
+    )
+    data = _sample(table)
     lines = max(1, num_newlines(data))
     return replace(table, types=_told_types([table], [data]), row_bytes=max(1, len(data) // lines))
 
 
-def _as_text(value: object) -> str:
-    if not isinstance(value, str | int | float):
-        raise OptionError(f"na_values: {value!r} is neither a string nor a number")
-    return str(value)
-
-
-def _header(file: File, line: bytes, delimiter: str, number: int) -> tuple[str, ...]:
-    if line.count(b'"') % 2:
-        raise file.error("a quoted name that goes on in the next line; write the header in one", number)
+def _first_line(table: CsvTable, skip: int, has_header: bool) -> tuple[int, int, int, str]:
+    # Where the header or the first row begins and ends, its line, and its text; a quoted name may go on in
+    # the next lines. Lines that have nothing but a comment are left out.
+    begin = end = number = first = 0
+    kept = b""
+    file = table.file
     try:
-        text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8").rstrip("\r\n")
+        for line, number, end in head_lines(table.stream):
+            kept += line
+            plain = table.dialect.without_comments(kept)
+            is_comment = not plain.strip() and bool(kept.strip())
+            if number <= skip or is_comment:
+                begin, kept = end, b""
+                continue
+            first = first or number
+            if plain.count(b'"') % 2 == 0 or len(kept) > LONGEST_LINE:
+                break
+    except FileFormatError as error:
+        if "UTF-16" in error.reason:
+            raise file.error(f'{error.reason}, or give encoding="utf-16"', error.line) from None
+        raise
+    if not first:
+        raise file.error(f"has {number} lines, and all of them are skipped")
+    if not begin and kept.startswith(codecs.BOM_UTF8) and table.encoding == "utf-8":
+        begin, kept = len(codecs.BOM_UTF8), kept.removeprefix(codecs.BOM_UTF8)
+    plain = table.dialect.without_comments(kept)
+    if plain.count(b'"') % 2:
+        raise file.error("a quoted name that is not closed", first)
+    try:
+        text = plain.decode("utf-8" if isinstance(table.stream, Recoded) else table.encoding)
     except UnicodeDecodeError as error:
-        raise file.error(f"the header is not UTF-8 text: {error.reason}", number) from None
-    if "\r" in text:
+        what = "UTF-8" if table.encoding == "utf-8" else table.encoding
+        raise file.error(f"the header is not {what} text: {error.reason}", first) from None
+    return begin, end, first, text
+
+
+def _header(file: File, text: str, delimiter: str, number: int) -> tuple[str, ...]:
+    line = text.rstrip("\r\n")
+    if "\r" in _unquoted(line):
         raise file.error("lines that end in a carriage return alone: save it with line feeds", number)
     try:
-        names = tuple(name.strip() for name in next(csv.reader([text], delimiter=delimiter), []))
+        names = next(csv.reader(line.splitlines(True) or [""], delimiter=delimiter), [])
     except csv.Error as error:
         raise file.error(f"the header cannot be read: {error}", number) from None
     if not names:
         raise file.error("the first line, which should name the columns, is blank", number)
-    return names
+    # Spaces around a name are part of it where it is quoted.
+    starts = [field.startswith('"') for field in re.sub(r'"(?:[^"]|"")*"', '""', line).split(delimiter)]
+    return tuple(name if is_quoted else name.strip() for name, is_quoted in zip(names, starts, strict=True))
+
+
+def _unquoted(text: str) -> str:
+    # Text without what is in quotes.
+    return re.sub(r'"[^"]*"', "", text)
+
+
+def _sniffed(table: CsvTable, first: str) -> str:
+    # The character that makes of the first rows as many fields as of the first line; a comma where none does.
+    with table.stream.text() as stream:
+        stream.seek(table.begin)
+        data = _read_up_to(stream, _WINDOW_BYTES)
+    rows = _unquoted(_sampled(table, data).decode(errors="replace")).splitlines()
+    rows = [row for row in (rows if len(data) < _WINDOW_BYTES else rows[:-1]) if row.strip()][:_SNIFFED_ROWS]
+    head = _unquoted(first)
+    for delimiter in _DELIMITERS:
+        count = head.count(delimiter)
+        if count and all(row.count(delimiter) == count for row in rows):
+            return delimiter
+    return _DELIMITERS[0]

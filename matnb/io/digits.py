@@ -92,15 +92,33 @@ def parse_integers(text: Text, starts: Places, stops: Places) -> npt.NDArray[np.
     return result
 
 
-def _integer(token: bytes, number: int) -> int:
+def _integer(token: bytes, number: int, lowest: int = -(2**63), highest: int = 2**63 - 1) -> int:
     digits = token[1:] if token[:1] in (b"-", b"+") else token
     if not digits.isdigit():
         raise BadToken(number, f"{shown(token)} is not a whole number")
     if len(digits) <= 4000:  # int() refuses more, and none of them would fit
         value = int(token)
-        if -(2**63) <= value < 2**63:
+        if lowest <= value <= highest:
             return value
+        if value < 0 == lowest:
+            raise BadToken(number, f"{shown(token)} is negative")
     raise BadToken(number, f"{shown(token)} does not fit 64 bits")
+
+
+def parse_unsigned(text: Text, starts: Places, stops: Places) -> npt.NDArray[np.uint64]:
+    """Return tokens as 64-bit integers without a sign.
+
+    Raises
+    ------
+    BadToken
+        For the first token that is not an integer from 0 on and below 2**64.
+    """
+    lengths = stops - starts
+    value, good = _whole(text, stops, lengths)
+    good &= (lengths > 0) & (lengths <= 18)  # of which no digit is lost
+    for number in np.flatnonzero(~good):
+        value[number] = _integer(text.bytes_at(starts[number], stops[number]), int(number), 0, 2**64 - 1)
+    return value
 
 
 def parse_floats(text: Text, starts: Places, stops: Places) -> npt.NDArray[np.float64]:

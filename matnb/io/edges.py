@@ -15,12 +15,29 @@ from matnb.blocks.grid import Region
 from matnb.errors import FileFormatError, OptionError
 from matnb.io.entries import DUPLICATES, Entries, ReaderValue, block_of, entries_in
 from matnb.io.files import File, find_file
-from matnb.io.lines import Chunk, blank_comments, check_skip, columns_of, head_lines, read_chunks, text_pieces
+from matnb.io.lines import (
+    Chunk,
+    blank_comments,
+    check_skip,
+    columns_of,
+    head_lines,
+    read_chunks,
+    read_in_order,
+    text_pieces,
+)
 from matnb.io.source import EdgeCounts, Found, Piece, PlainSource, Source, choose, reader
 
 _FLOAT = np.dtype(np.float64)
 _COMMENTS = b"#%"
+# What there is to do about ids that are no numbers, such as names and web addresses.
+_OF_NAMES = (
+    "the first two columns are ids, whole numbers: number the names first, for example with "
+    "pandas.factorize of both columns together, or leave other columns out"
+)
 _BYTES_PER_EDGE = 12  # a guess, for the plan's projection
+# Whole numbers from 1973 to 2286, where they are seconds, and the same in finer units.
+_TIMES = (10**8, 10**10)
+_TIMES_IN = (1, 10**3, 10**6, 10**9)
 _TABLE_LIMIT = 16  # ids are looked up in a table of at most this many places for each vertex
 Ids = npt.NDArray[np.integer]
 
@@ -40,7 +57,8 @@ class Facts(ReaderValue):
     """Of one piece: edges, loops among them, the largest id (-1 if none), and sorted ids if relabelled.
 
     ``loops`` are the vertices that have one, sorted. Beside the first line of the list, ``is_again`` tells
-    which of its two numbers come again and ``largest_else`` is the largest id.
+    which of its two numbers come again and ``largest_else`` is the largest id. ``times`` are the least and
+    largest weight, where all of them may be times.
     """
 
     num_edges: int
@@ -50,6 +68,7 @@ class Facts(ReaderValue):
     loops: Ids
     is_again: tuple[bool, bool]
     largest_else: int
+    times: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +96,7 @@ class EdgeList(PlainSource):
     room_bytes: int | None = field(default=None, compare=False)
     first: tuple[int, ...] = ()  # the numbers of the first line, where it may tell what follows
     comments: bytes = _COMMENTS
+    guessed: bool = False  # that the third column is weights
 
     def __repr__(self) -> str:
         return f"EdgeList({self.file!r})"
@@ -94,6 +114,7 @@ class EdgeList(PlainSource):
             int(self.directed),
             self.self_loops,
             self.duplicates,
+            int(self.guessed),
         )
         num_vertices = -1 if self.num_vertices is None else self.num_vertices
         vertices = () if self.vertices is None else self.vertices.identity
@@ -123,7 +144,7 @@ class EdgeList(PlainSource):
         none = np.empty(0, np.int32)
         chunks, held = [], 0
         for chunk in read_chunks(self.file, piece, self.begin):
-            chunks.append(self._edges(chunk))
+            chunks.append(read_in_order(chunk, self._edges))
             held += chunks[-1].__sizeof__()
             self.file.check_room(3 * held, self.room_bytes)  # they are put together, and their ids sorted
         weights = None
@@ -177,7 +198,12 @@ class EdgeList(PlainSource):
             is_again = one, two
             largest_else = max(int(ids.max(initial=-1)) for ids in others)
         ids = _distinct(both) if self.relabel else None
-        return Facts(parsed.sources.size, loops.size, largest, ids, _distinct(loops), is_again, largest_else)
+        times = None
+        if self.guessed and parsed.weights is not None:
+            times = _times(parsed.weights)
+        return Facts(
+            parsed.sources.size, loops.size, largest, ids, _distinct(loops), is_again, largest_else, times
+        )
 
     def merge(self, summaries: Sequence[Facts]) -> GraphFound:
         """Return what is known of the graph; reads the file of its vertices."""
@@ -219,7 +245,17 @@ class EdgeList(PlainSource):
                 alone = {one for one, again in zip(self.first, is_again, strict=False) if not again}
                 needed = num_vertices - len(alone)
             sizes = self.first if min(self.first[:-1]) >= needed else ()
-        return EdgeCounts(num_vertices, num_edges, num_loops, own, self.directed, sizes)
+        times = self._seeming_times(summaries) if self.guessed else ()
+        return EdgeCounts(num_vertices, num_edges, num_loops, own, self.directed, sizes, times)
+
+    def _seeming_times(self, summaries: Sequence[Facts]) -> tuple[int, ...]:
+        # The first and last of what the third column has, where it seems to be times.
+        known = [one.times for one in summaries if one.num_edges]
+        found = [one for one in known if one is not None]
+        if not found or len(found) < len(known):
+            return ()
+        first, last = min(low for low, _ in found), max(high for _, high in found)
+        return (int(first), int(last)) if _is_narrow(first, last) else ()
 
     def part(self, parsed: PieceEdges, context: GraphFound, region: Region) -> Entries:
         """Return the edges that lie in a region, both directions of undirected ones, with local positions."""
@@ -253,6 +289,20 @@ class EdgeList(PlainSource):
         if context.ids is None:
             return super().labels(context, start, stop)
         return Dense(context.ids[start:stop].astype(np.int64))
+
+
+def _times(weights: npt.NDArray[np.float64]) -> tuple[float, float] | None:
+    if not weights.size:
+        return None
+    first, last = float(weights.min()), float(weights.max())
+    is_whole = _is_narrow(first, last) and bool((np.floor(weights) == weights).all())
+    return (first, last) if is_whole else None
+
+
+def _is_narrow(first: float, last: float) -> bool:
+    # As the times of one graph are: counts and sums of money go over several powers of ten.
+    in_units = any(_TIMES[0] * one <= first <= last < _TIMES[1] * one for one in _TIMES_IN)
+    return in_units and last < 2 * first
 
 
 def _distinct(ids: Ids) -> Ids:
@@ -292,7 +342,10 @@ def ids_of(
     chunk: Chunk, starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64], limit: int | None
 ) -> Ids:
     """Return tokens as ids, from 0 on and below the limit; 32-bit where they fit."""
-    ids = chunk.integers(starts, stops)
+    try:
+        ids = chunk.integers(starts, stops)
+    except FileFormatError as error:
+        raise FileFormatError(error.path, f"{error.reason}; {_OF_NAMES}", error.line) from None
     outside = ids < 0
     if limit is not None:
         outside |= ids >= limit
@@ -342,7 +395,8 @@ def open_edges(
     directed
         False gives each edge in both directions, listed in one or in both.
     weights
-        Whether the third column is read as weights; "auto": when there is one.
+        Whether the third column is read as weights; "auto": when there is one. :func:`matnb.load` warns where
+        it seems to be times instead.
     self_loops
         "keep" or "drop".
     duplicates
@@ -387,7 +441,7 @@ def open_edges(
         duplicates = "last" if weighted else "merge"
     return EdgeList(
         file, begin, num_columns, weighted, relabel, directed, self_loops, duplicates, num_vertices, listed,
-        None, first, marks,
+        None, first, marks, weighted and weights == "auto",
     )  # fmt: skip
 
 

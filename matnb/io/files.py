@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import hashlib
 import io
 import os
+import platform
 import re
+import stat
+import threading
 import zlib
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote
@@ -30,6 +36,10 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 _LONGEST_REASON = 500  # letters
+# What is read of a file to tell it from another of its size: all of a small one, else parts.
+_END_BYTES, _MIDDLE_BYTES, _NUM_MIDDLES = 1 << 16, 1 << 14, 8
+COMPARED_BYTES = 2 * _END_BYTES + _NUM_MIDDLES * _MIDDLE_BYTES
+_MOST_DIGESTS = 4096
 INFLATE_LIMIT = 1032  # deflate makes at most this many bytes of one
 
 
@@ -46,6 +56,11 @@ class File:
         given its old time: another version is another value.
     shown
         The path as the user wrote it, for messages.
+    digest
+        Of its beginning, its end and parts between, by which a copy on another machine is known: all else
+        but the size is another there.
+    device, machine
+        Where the inode counts: a number of the system's, and the name of the machine.
     """
 
     location: Location
@@ -54,6 +69,9 @@ class File:
     inode: int
     ctime_ns: int
     shown: Location = field(compare=False)
+    digest: str = ""
+    device: int = field(default=0, compare=False)
+    machine: str = field(default="", compare=False)
 
     def __repr__(self) -> str:
         return repr(self.shown)
@@ -61,7 +79,7 @@ class File:
     @property
     def identity(self) -> tuple[str | int, ...]:
         """What tells this version of the file from any other."""
-        return self.path, self.size, self.mtime_ns, self.inode, self.ctime_ns
+        return self.path, self.size, self.mtime_ns, self.inode, self.ctime_ns, self.digest
 
     @property
     def path(self) -> str:
@@ -134,13 +152,45 @@ class File:
         try:
             stream = open(self.path, "rb", buffering=0)  # noqa: SIM115  the caller closes it
         except OSError as error:
-            raise MissingFileError(f"{self.shown}: cannot be read here: {error.strerror}") from None
-        # A worker's machine may have a copy, which has an inode and a change time of its own.
-        now = os.fstat(stream.fileno())
-        if (now.st_size, now.st_mtime_ns) != (self.size, self.mtime_ns):
+            raise MissingFileError(self._not_here(error)) from None
+        try:
+            if not self._is_that_of(stream):
+                raise self.error(self._other_here())
+        except BaseException:
             stream.close()
-            raise self.error("has changed since it was opened: load it again")
+            raise
         return stream
+
+    def _is_that_of(self, stream: io.FileIO) -> bool:
+        # Whether what was opened is this version, or a copy of it on the machine of a worker. A copy has its
+        # own inode and times, so that only what is in it counts; of a large file that is the very one and
+        # was written to since, nobody can tell whether a part was that is not compared.
+        now = os.fstat(stream.fileno())
+        if now.st_size != self.size:
+            return False
+        is_the_one = (now.st_ino, now.st_dev, _machine()) == (self.inode, self.device, self.machine)
+        if is_the_one and now.st_mtime_ns != self.mtime_ns and self.size > COMPARED_BYTES:
+            return False
+        if is_the_one and (now.st_mtime_ns, now.st_ctime_ns) == (self.mtime_ns, self.ctime_ns):
+            return True
+        return _remembered_digest(self.path, now, stream) == self.digest
+
+    def _not_here(self, error: OSError) -> str:
+        found = f"{self.shown}: cannot be read here, on {_machine()}: {error.strerror}"
+        if self.machine == _machine() and error.errno != errno.ENOENT:
+            return found
+        return (
+            f"{found}; it was there on {self.machine}: copy it to the same path on every machine, or put it "
+            "in a folder that all of them share, or give a url that all can read, such as s3:// or https://"
+        )
+
+    def _other_here(self) -> str:
+        if self.machine == _machine():
+            return "has changed since it was opened: load it again"
+        return (
+            f"has changed since it was opened, or is another file on {_machine()} than on {self.machine}: "
+            f"copy that of {self.machine} to the same path on every machine, and load it again"
+        )
 
     @contextmanager
     def text(self) -> Iterator[IO[bytes]]:
@@ -225,6 +275,10 @@ def find_local(shown: str) -> File:
     absolute, given = os.path.abspath(os.path.expanduser(local_path(shown))), Location(shown)
     try:
         found = os.stat(absolute)
+        if stat.S_ISREG(found.st_mode):
+            with suppress(PermissionError), open(absolute, "rb", buffering=0) as stream:
+                found = os.fstat(stream.fileno())
+                return _version(absolute, found, given, _digest_of(found.st_size, stream))
     except OSError as error:
         raise MissingFileError(f"{given}: {error.strerror or 'no such file'}{near_file(absolute)}") from None
     except ValueError as error:  # a NUL in the name
@@ -241,8 +295,59 @@ def near_file(path: str) -> str:
         return ""
 
 
-def _version(path: str, found: os.stat_result, shown: Location) -> File:
-    return File(Location(path), found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns, shown)
+def _version(path: str, found: os.stat_result, shown: Location, digest: str = "") -> File:
+    times = found.st_mtime_ns, found.st_ino, found.st_ctime_ns
+    return File(Location(path), found.st_size, *times, shown, digest, found.st_dev, _machine())
+
+
+def _machine() -> str:
+    return platform.node() or "this machine"
+
+
+_digests: OrderedDict[tuple[str | int, ...], str] = OrderedDict()
+_digests_lock = threading.Lock()
+
+
+def _digest_of(size: int, stream: io.FileIO) -> str:
+    # That of an open file, which is read from its beginning again after.
+    hashed = hashlib.blake2b(digest_size=16)
+    for start, stop in _compared_spans(size):
+        stream.seek(start)
+        hashed.update(_read_whole(stream, stop - start))
+    stream.seek(0)
+    return hashed.hexdigest()
+
+
+def _remembered_digest(path: str, version: os.stat_result, stream: io.FileIO) -> str:
+    # Pieces open a file again and again.
+    key = path, version.st_size, version.st_mtime_ns, version.st_ino, version.st_dev, version.st_ctime_ns
+    with _digests_lock:
+        if key in _digests:
+            _digests.move_to_end(key)
+            return _digests[key]
+    found = _digest_of(version.st_size, stream)
+    with _digests_lock:
+        _digests[key] = found
+        while len(_digests) > _MOST_DIGESTS:
+            _digests.popitem(last=False)
+    return found
+
+
+def _compared_spans(size: int) -> list[tuple[int, int]]:
+    if size <= COMPARED_BYTES:
+        return [(0, size)]
+    step = (size - 2 * _END_BYTES - _MIDDLE_BYTES) // (_NUM_MIDDLES - 1)
+    starts = [_END_BYTES + step * number for number in range(_NUM_MIDDLES)]
+    middles = [(start, start + _MIDDLE_BYTES) for start in starts]
+    return [(0, _END_BYTES), *middles, (size - _END_BYTES, size)]
+
+
+def _read_whole(stream: io.FileIO, count: int) -> bytes:
+    # What one call returns may be less than what is asked for.
+    found = b""
+    while len(found) < count and (more := stream.read(count - len(found))):
+        found += more
+    return found
 
 
 _AHEAD_BYTES = 1 << 20  # asked for at once, as an answer from afar takes as long as some MB of it
@@ -271,7 +376,7 @@ _VERSION_WORDS = (
 class RemoteFile(File):
     """One version of a file that fsspec reads, at a url; ``version`` is its tag or time there."""
 
-    version: str
+    version: str = ""
 
     __repr__ = File.__repr__
 
@@ -408,7 +513,7 @@ def _told(system: AbstractFileSystem, path: str, url: Location) -> RemoteFile:
     if not isinstance(size, int):
         raise UnsupportedError(f"{url}: the server does not report its size: download it first")
     version = "; ".join(f"{word}={told[word]}" for word in _VERSION_WORDS if told.get(word) is not None)
-    return RemoteFile(url, size, 0, 0, 0, url, version)
+    return RemoteFile(url, size, 0, 0, 0, url, version=version)
 
 
 @contextmanager

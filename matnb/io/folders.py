@@ -1,21 +1,44 @@
-"""Several files as one: those of a folder, a pattern or a list, and the table that they hold together."""
+"""Several files as one: those of a folder, a pattern or a list, and the table that they hold together.
+
+Names of folders may hold values of columns, as Hive and Spark write them: in Age=20/part-0.parquet all rows
+have an Age of 20.
+"""
 
 from __future__ import annotations
 
+import datetime
 import glob
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
+from urllib.parse import unquote
 
-from matnb.errors import MissingFileError, OptionError
-from matnb.io.columns import ColumnKind, TablePart, TableSource, wider
+import numpy as np
+
+from matnb.errors import FileFormatError, MissingFileError, OptionError
+from matnb.io.columns import (
+    ColumnKind,
+    ColumnValues,
+    DType,
+    TablePart,
+    TableSource,
+    kind_of,
+    values_of,
+    wanted_dtypes,
+    wider,
+)
 from matnb.io.delimited import CsvTable, types_of_all
 from matnb.io.files import File, near_file
 from matnb.io.source import READERS, Piece, Source, open_source
+from matnb.io.texts import arrow_type, values_in
 
 Where: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _TABLES = ("csv", "parquet", "arrow")  # kinds of file
+_KEY = re.compile("[^=]+=.*")  # the name of a folder that has a value
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _MOST_NAMES = 20  # that an error lists
 
 
@@ -28,6 +51,41 @@ class FilePiece(Piece):
 
 
 @dataclass(frozen=True)
+class FolderKey:
+    """A column whose values stand in the names of folders.
+
+    Attributes
+    ----------
+    name
+        What it is called.
+    type
+        What its values are, as Arrow writes it.
+    values
+        Of each file, None where it is missing.
+    """
+
+    name: str
+    type: str
+    values: tuple[int | float | bool | str | datetime.date | None, ...]
+
+    @property
+    def kind(self) -> ColumnKind:
+        """What the column holds."""
+        found = kind_of(arrow_type(self.type))
+        assert found is not None, "of a type that tables have"
+        return found
+
+    def column(self, place: int, num_rows: int) -> ColumnValues:
+        """Return the column in some rows of a file."""
+        import pyarrow
+
+        plain = "string" if self.type == "text" else arrow_type(self.type)
+        one = values_of(pyarrow.array([self.values[place]], plain))
+        missing = None if one.missing is None else np.repeat(one.missing, num_rows)
+        return replace(one, values=np.repeat(one.values, num_rows), missing=missing)
+
+
+@dataclass(frozen=True)
 class TableFiles(TableSource):
     """Tables with the same columns, one below the other.
 
@@ -37,12 +95,15 @@ class TableFiles(TableSource):
         The first.
     tables
         All of them, in order.
+    keys
+        The columns whose values are in the names of folders, after those of the files.
     """
 
     file: File
     names: tuple[str, ...]
     picked: tuple[int, ...]
     tables: tuple[TableSource, ...]
+    keys: tuple[FolderKey, ...] = ()
 
     def __repr__(self) -> str:
         return f"TableFiles({self.file!r} and {len(self.tables) - 1} more)"
@@ -50,15 +111,19 @@ class TableFiles(TableSource):
     @property
     def kinds(self) -> tuple[ColumnKind, ...]:
         """What the columns that are read hold, as far as is known before they are read."""
-        return _kinds_of_all(self.tables)
+        found = (*_kinds_of_all(self.tables), *(key.kind for key in self.keys))
+        return tuple(found[place] for place in self.picked)
 
     def identity(self) -> tuple[str | int, ...]:
         """Return what tells the tables from any others."""
-        return ("files", len(self.tables), *(part for table in self.tables for part in table.identity()))
+        files = (part for table in self.tables for part in table.identity())
+        return ("files", len(self.tables), *files, *self.picked, repr(self.keys))
 
     def estimated_entries(self) -> int:
         """Return about how many elements there are."""
-        return sum(table.estimated_entries() for table in self.tables)
+        return sum(
+            table.estimated_entries() // max(1, len(table.picked)) * len(self.picked) for table in self.tables
+        )
 
     def pieces(self, count: int) -> tuple[Piece, ...]:
         """Return the pieces of the files, at least one of each; large files are cut into more."""
@@ -75,7 +140,10 @@ class TableFiles(TableSource):
     def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
         """Return what a piece holds once it is read, and what reading it takes in addition."""
         assert isinstance(piece, FilePiece), "it is one of pieces()"
-        return self.tables[piece.place].parsing_bytes(piece, piece.num_pieces)
+        table = self.tables[piece.place]
+        held, extra = table.parsing_bytes(piece, piece.num_pieces)
+        rows = table.estimated_entries() // max(1, len(table.picked)) // max(1, piece.num_pieces)
+        return held + 8 * len(self.keys) * rows, extra
 
     def within(self, room_bytes: int) -> TableFiles:
         """Return the tables with a limit of what reading a piece of them may take."""
@@ -84,12 +152,30 @@ class TableFiles(TableSource):
     def parse(self, piece: Piece) -> TablePart:
         """Read a piece of one of the files."""
         assert isinstance(piece, FilePiece), "it is one of pieces()"
-        return self.tables[piece.place].parse(piece)
+        part = self._with_keys(self.tables[piece.place].parse(piece), piece.place)
+        is_text = isinstance(part, TablePart) and part.span
+        return replace(part, span=(*part.span, piece.place)) if is_text else part
+
+    def _with_keys(self, part: TablePart, place: int) -> TablePart:
+        if not self.keys or part.error is not None:
+            return part
+        columns = (*part.columns, *(key.column(place, part.num_rows) for key in self.keys))
+        return replace(part, columns=tuple(columns[one] for one in self.picked))
+
+    @property
+    def may_widen(self) -> bool:
+        """Whether pieces may hold integers and others of one column that no type holds together."""
+        return any(table.may_widen or table.kinds != self.tables[0].kinds for table in self.tables)
+
+    def error_from(self, place: int, span: tuple[int, ...]) -> FileFormatError:
+        """Return the first error of the rows of a file from a byte on."""
+        return self.tables[span[-1]].error_from(place, span)
 
     def parts(self, piece: Piece) -> Iterator[TablePart]:
         """Yield the columns of some rows of a piece at a time."""
         assert isinstance(piece, FilePiece), "it is one of pieces()"
-        return self.tables[piece.place].parts(piece)  # type: ignore[no-any-return]  # as TableSource says
+        for part in self.tables[piece.place].parts(piece):
+            yield self._with_keys(part, piece.place)
 
 
 def _kinds_of_all(tables: Sequence[TableSource]) -> tuple[ColumnKind, ...]:
@@ -113,8 +199,9 @@ def open_files(where: Where, *, kind: str | None = None, **options: object) -> S
     Parameters
     ----------
     where
-        What :func:`open_source` takes; or a folder, of which CSV, Parquet and Arrow files are read but no
-        folder inside; a pattern such as ``"trips/*.csv"``, both in the order of names; or a list.
+        What :func:`open_source` takes; or a folder, of which CSV, Parquet and Arrow files are read but of
+        folders inside only those named ``key=value``; a pattern such as ``"trips/*.csv"``, both in the order
+        of names; or a list. Such keys become columns.
     kind, **options
         As of :func:`open_source`, for every file.
 
@@ -127,10 +214,82 @@ def open_files(where: Where, *, kind: str | None = None, **options: object) -> S
     OptionError
         For several files of which one is no table.
     """
-    paths = found_paths(where, kind, _TABLES)
+    paths, by_path = keyed_paths(where, kind, _TABLES)
+    if any(by_path):
+        return _partitioned(paths, by_path, kind, options)
     first = open_source(paths[0], kind=kind, **options)
     if len(paths) == 1:
         return first
+    return _together(paths, kind, options)
+
+
+def _partitioned(
+    paths: Sequence[str],
+    by_path: Sequence[Mapping[str, str | None]],
+    kind: str | None,
+    options: Mapping[str, object],
+) -> TableFiles:
+    # Tables with the values of more columns in the names of their folders.
+    for path, values in zip(paths, by_path, strict=True):
+        if values.keys() != by_path[0].keys():
+            mine, others = ", ".join(map(repr, values)), ", ".join(map(repr, by_path[0]))
+            raise OptionError(
+                f"{path}: has the keys {mine or '(none)'} in the names of its folders where {paths[0]} has "
+                f"{others or '(none)'}"
+            )
+    columns, dtype = options.get("columns"), options.get("dtype")
+    own: dict[str, object] = {**options, "columns": None}
+    names = list(by_path[0])
+    if isinstance(dtype, Mapping):
+        own["dtype"] = {name: one for name, one in dtype.items() if name not in names}
+    if isinstance(columns, Sequence) and not isinstance(columns, str):
+        inner = [name for name in columns if name not in names]
+        if not inner:  # one, of which the rows are counted
+            first = open_source(paths[0], kind=kind)
+            inner = list(first.names[:1]) if isinstance(first, TableSource) else []
+        own["columns"] = inner
+    elif columns is not None:
+        own["columns"] = columns  # which opening refuses
+    tables = _together(paths, kind, {name: one for name, one in own.items() if one is not None})
+    keys = tuple(
+        _key(
+            name,
+            [values[name] for values in by_path],
+            dtype.get(name) if isinstance(dtype, Mapping) else dtype,  # type: ignore[arg-type]  # checked there
+        )
+        for name in names
+        if name not in tables.names  # else the files have it themselves
+    )
+    found = (*tables.names, *(key.name for key in keys))
+    wanted = found if columns is None else columns
+    picked = tuple(found.index(str(name)) for name in wanted)  # type: ignore[attr-defined]  # a sequence
+    return replace(tables, names=found, picked=picked, keys=keys)
+
+
+def _key(name: str, values: Sequence[str | None], dtype: DType | None) -> FolderKey:
+    # Whole numbers and days where all are written as these are; else text, such as "01".
+    import pyarrow
+
+    there = [value for value in values if value is not None]
+    if dtype is not None:
+        ((_, word),) = wanted_dtypes(name, {name: dtype}, [name])
+        word = {"datetime64[D]": "date32"}.get(word, word)
+    elif there and all(re.fullmatch("0|-?[1-9][0-9]*", one) for one in there):
+        word = "int64"
+    else:
+        word = "date32" if there and all(_DAY.fullmatch(one) for one in there) else "text"
+    if word not in ("text", "date32"):
+        word = {"i": "int64", "u": "uint64", "f": "float64"}.get(np.dtype(word).kind, word)
+    made = None if word == "text" else values_in(pyarrow.array(values, "string"), word)
+    if made is not None:
+        return FolderKey(name, word, tuple(made.to_pylist()))
+    if dtype is not None and word != "text":
+        raise OptionError(f"dtype={dtype!r} of {name!r}: folders have values such as {there[0]!r}")
+    return FolderKey(name, "text", tuple(values))
+
+
+def _together(paths: Sequence[str], kind: str | None, options: Mapping[str, object]) -> TableFiles:
+    first = open_source(paths[0], kind=kind, **options)
     tables: list[TableSource] = []
     for path in paths:
         source = open_source(path, kind=kind, **options) if tables else first
@@ -165,7 +324,14 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def found_paths(where: Where, kind: str | None, kinds: Sequence[str]) -> list[str]:
-    """Return the paths that a path, a folder, a pattern or a list stands for, in order.
+    """Return the paths that a path, a folder, a pattern or a list stands for; see :func:`keyed_paths`."""
+    return keyed_paths(where, kind, kinds)[0]
+
+
+def keyed_paths(
+    where: Where, kind: str | None, kinds: Sequence[str]
+) -> tuple[list[str], list[dict[str, str | None]]]:
+    """Return the paths that a path, a folder, a pattern or a list stands for, and what their folders say.
 
     Parameters
     ----------
@@ -175,6 +341,12 @@ def found_paths(where: Where, kind: str | None, kinds: Sequence[str]) -> list[st
         The kind of all files; None goes by the suffix.
     kinds
         Of a folder's files, those that are read where ``kind`` is None.
+
+    Returns
+    -------
+    tuple
+        The paths in order, and of each the values of keys in the names of its folders below that of a folder,
+        of a pattern's beginning, or of all files of a list.
 
     Raises
     ------
@@ -188,23 +360,52 @@ def found_paths(where: Where, kind: str | None, kinds: Sequence[str]) -> list[st
             raise OptionError(f"{where!r} is not a file: give a path, a URL as a string, or a list of them")
         if not where:
             raise OptionError("the list is empty: give at least one path")
-        return [os.fsdecode(one) for one in where]
+        paths = [os.fsdecode(one) for one in where]
+        folders = [_folders_of(path) for path in paths]
+        shared = [len(set(level)) == 1 for level in zip(*folders, strict=False)]
+        start = shared.index(False) if False in shared else len(shared)
+        return paths, [_values_of_folders(path, start) for path in paths]
     path = os.fsdecode(where)
     local = os.path.expanduser(path)
     if "://" in path or os.path.isfile(local):  # a url has no pattern: its "?" begins a query
-        return [path]
+        return [path], [{}]
     if os.path.isdir(local):
         suffixes = tuple(suffix for one in kinds for suffix in READERS[one].suffixes)
-        names = sorted(name for name in os.listdir(local) if not name.startswith("."))
-        found = [os.path.join(path, name) for name in names if kind or name.lower().endswith(suffixes)]
+        found = [os.path.join(path, name) for name in _names_in(local, "" if kind else suffixes)]
         if not found:
             raise MissingFileError(
                 f"{path}: no file here can be read; the suffixes are {', '.join(suffixes)}"
             )
-        return found
+        return found, [_values_of_folders(one, len(_folders_of(path)) + 1) for one in found]
     if not glob.has_magic(path):
-        return [path]  # opening it says what is wrong
+        return [path], [{}]  # opening it says what is wrong
     found = sorted(glob.glob(local))
     if not found:
         raise MissingFileError(f"{path}: no file matches the pattern{near_file(local)}")
+    fixed = next(place for place, part in enumerate(_parts_of(local)) if glob.has_magic(part))
+    return found, [_values_of_folders(one, fixed) for one in found]
+
+
+def _names_in(folder: str, suffixes: str | tuple[str, ...]) -> list[str]:
+    # The files of a folder, and of folders in it that are named by keys, as paths from there.
+    found = []
+    for name in sorted(name for name in os.listdir(folder) if not name.startswith(".")):
+        path = os.path.join(folder, name)
+        if _KEY.fullmatch(name) and os.path.isdir(path):
+            found += [os.path.join(name, one) for one in _names_in(path, suffixes)]
+        elif name.lower().endswith(suffixes):
+            found.append(name)
     return found
+
+
+def _parts_of(path: str) -> list[str]:
+    return path.replace(os.sep, "/").split("/")
+
+
+def _folders_of(path: str) -> list[str]:
+    return _parts_of(path)[:-1]
+
+
+def _values_of_folders(path: str, start: int) -> dict[str, str | None]:
+    keys = [one.partition("=")[::2] for one in _folders_of(path)[start:] if _KEY.fullmatch(one)]
+    return {unquote(key): None if value == _NO_VALUE else unquote(value) for key, value in keys}

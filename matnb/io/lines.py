@@ -18,14 +18,17 @@ from matnb.io.digits import (
     Text,
     parse_floats,
     parse_integers,
+    parse_unsigned,
     shown,
     text_of,
     token_places,
 )
 from matnb.io.files import File
+from matnb.io.recoded import TextFile
 from matnb.io.source import Piece, split_range
 
-Numbers = TypeVar("Numbers", npt.NDArray[np.int64], npt.NDArray[np.float64])
+Numbers = TypeVar("Numbers", npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.float64])
+_Read = TypeVar("_Read")
 
 CHUNK_BYTES = 1 << 18  # measured best of 64 KB to 8 MB: the parser's temporaries stay in cache
 SMALLEST_PIECE = 1 << 15  # below this a task costs more than its reading
@@ -50,7 +53,7 @@ class Chunk:
         Positions of the newlines in the text's buffer.
     """
 
-    file: File
+    file: TextFile
     text: Text
     origin: int
     lines_before: int
@@ -68,6 +71,10 @@ class Chunk:
     def integers(self, starts: Places, stops: Places) -> npt.NDArray[np.int64]:
         """Return tokens as whole numbers; the first that is none is an error at its line."""
         return self._numbers(parse_integers, starts, stops)
+
+    def unsigned(self, starts: Places, stops: Places) -> npt.NDArray[np.uint64]:
+        """Return tokens as whole numbers from 0 on, below 2**64; the first that is none is an error."""
+        return self._numbers(parse_unsigned, starts, stops)
 
     def floats(self, starts: Places, stops: Places) -> npt.NDArray[np.float64]:
         """Return tokens as numbers of double precision; the first that is none is an error at its line."""
@@ -93,14 +100,33 @@ class Chunk:
             raise self.error_at(int(starts[bad.number]), bad.reason) from None
 
 
-def text_pieces(file: File, begin: int, count: int) -> tuple[Piece, ...]:
+def read_in_order(chunk: Chunk, read: Callable[[Chunk], _Read]) -> _Read:
+    """Return what is read of a chunk, in which an error is that of the first bad line.
+
+    One check after the other looks at all lines, so that the first to fail need not be that of the first
+    line; which lines are looked at together follows the cuts.
+    """
+    try:
+        return read(chunk)
+    except FileFormatError as error:
+        before = -1 if error.line is None else error.line - chunk.line_at(MARGIN)
+        if before > 0:
+            stop = int(chunk.newlines[before - 1]) + 1
+            text = Text(chunk.text.buffer[:stop])
+            read_in_order(
+                Chunk(chunk.file, text, chunk.origin, chunk.lines_before, chunk.newlines[:before]), read
+            )
+        raise
+
+
+def text_pieces(file: TextFile, begin: int, count: int) -> tuple[Piece, ...]:
     """Return byte ranges of the text from ``begin`` on; a compressed file is one piece."""
     if file.compressed:
         return (Piece(0, begin, WHOLE_TEXT),)
     return split_range(begin, file.size, count, SMALLEST_PIECE)
 
 
-def head_lines(file: File, longest: int = LONGEST_LINE) -> Iterator[tuple[bytes, int, int]]:
+def head_lines(file: TextFile, longest: int = LONGEST_LINE) -> Iterator[tuple[bytes, int, int]]:
     """Yield the lines of a file from its beginning, each with its 1-based number and the next one's start.
 
     Raises
@@ -139,7 +165,7 @@ def check_skip(skip: int) -> None:
         raise OptionError(f"skip={skip!r}: give a number of lines, 0 or more")
 
 
-def count_lines(file: File, stop: int) -> int:
+def count_lines(file: TextFile, stop: int) -> int:
     """Return the number of newlines before a byte of the (decompressed) file."""
     number = 0
     with file.text() as stream:
@@ -172,7 +198,7 @@ def read_chunks(file: File, piece: Piece, begin: int, longest: int = LONGEST_LIN
 class Lines:
     """Whole lines of a piece as bytes, and where they are in the file, as of :class:`Chunk`."""
 
-    file: File
+    file: TextFile
     data: bytes
     origin: int
     lines_before: int

@@ -16,11 +16,12 @@ from matnb.errors import FileFormatError
 from matnb.io.digits import Places
 from matnb.io.entries import Entries, ReaderValue, block_of, entries_in, joined
 from matnb.io.files import File
-from matnb.io.lines import Chunk, columns_of, head_lines, read_chunks, text_pieces
+from matnb.io.lines import Chunk, columns_of, head_lines, read_chunks, read_in_order, text_pieces
 from matnb.io.source import ORDERING_BYTES, Found, Piece, PlainSource, Source, reader
 
 _DTYPES = {"real": np.dtype(np.float64), "double": np.dtype(np.float64), "integer": np.dtype(np.int64),
-           "complex": np.dtype(np.complex128), "pattern": np.dtype(np.float64)}  # fmt: skip
+           "unsigned-integer": np.dtype(np.uint64), "complex": np.dtype(np.complex128),
+           "pattern": np.dtype(np.float64)}  # fmt: skip
 _NUMBERS_A_VALUE = {"complex": 2, "pattern": 0}  # real and imaginary part; of other fields 1
 _MIRRORS = {"general": 0, "symmetric": 1, "skew-symmetric": -1, "hermitian": 1}
 _LONGEST_HEADER_LINE = 200
@@ -126,10 +127,10 @@ class MatrixMarket(PlainSource):
         num_listed = 0
         for chunk in read_chunks(self.file, piece, self.header.begin):
             if is_array:
-                values.append(self._array_values(chunk))
+                values.append(read_in_order(chunk, self._array_values))
                 num_listed += values[-1].size
             else:
-                entries.append(self._entries(chunk))
+                entries.append(read_in_order(chunk, self._entries))
                 num_listed += entries[-1].rows.size
             if num_listed > self.header.num_listed:
                 raise self._wrong_count(f"at least {num_listed}")
@@ -157,7 +158,13 @@ class MatrixMarket(PlainSource):
         return values
 
     def _numbers(self, chunk: Chunk, starts: Places, stops: Places) -> npt.NDArray[np.generic]:
-        return (chunk.integers if self.header.field == "integer" else chunk.floats)(starts, stops)
+        match self.header.field:
+            case "integer":
+                return chunk.integers(starts, stops)
+            case "unsigned-integer":
+                return chunk.unsigned(starts, stops)
+            case _:
+                return chunk.floats(starts, stops)
 
     def _array_values(self, chunk: Chunk) -> npt.NDArray[np.generic]:
         return self._values(chunk, *columns_of(chunk, self.header.numbers_a_value))
@@ -260,6 +267,8 @@ def _banner(file: File, line: bytes) -> tuple[str, str, str]:
         raise file.error(f"{field} {symmetry}: only {fields}; {symmetries}", 1)
     if field == "pattern" and (layout == "array" or symmetry == "skew-symmetric"):
         raise file.error(f"a pattern cannot be {layout} {symmetry}", 1)
+    if field == "unsigned-integer" and symmetry == "skew-symmetric":
+        raise file.error("unsigned integers cannot be skew-symmetric: half of them would be negative", 1)
     if symmetry == "hermitian" and field != "complex":
         raise file.error(f"{field} {symmetry}: only a complex matrix is hermitian", 1)
     return layout, field, symmetry

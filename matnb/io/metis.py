@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from matnb.errors import FileFormatError
 from matnb.io.digits import MARGIN, Places, token_places
 from matnb.io.entries import Entries, ReaderValue, block_of, entries_in, joined
 from matnb.io.files import File
-from matnb.io.lines import LONGEST_LINE, Chunk, head_lines, read_chunks, text_pieces
+from matnb.io.lines import LONGEST_LINE, Chunk, head_lines, read_chunks, read_in_order, text_pieces
 from matnb.io.source import Found, Piece, PlainSource, Source, reader
 
 _FLOAT = np.dtype(np.float64)
@@ -110,7 +111,7 @@ class Metis(PlainSource):
         chunks: list[Entries] = []
         num_lines = num_last_blank = 0
         for chunk in read_chunks(self.file, piece, self.header.begin, self.header.longest_line):
-            counts, entries = self._lists(chunk, num_lines)
+            counts, entries = read_in_order(chunk, partial(self._lists, first=num_lines))
             chunks.append(entries)
             num_lines += counts.size
             filled = np.flatnonzero(counts)

@@ -111,6 +111,24 @@ class Archive:
         shaped = values.reshape(header.shape, order="F" if header.fortran else "C")
         return shaped.astype(header.dtype.newbyteorder("="), copy=False)
 
+    def part(self, name: str, start: int, stop: int) -> npt.NDArray[np.generic]:
+        """Return some elements of a member on one axis; what is compressed is read as a whole.
+
+        The checksum of what is not compressed is not looked at, as the rest is not read.
+        """
+        member = self._zip.getinfo(f"{name}.npy")
+        with self.opened(name) as (header, _):
+            pass
+        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & _ENCRYPTED:
+            return self.array(name)[start:stop]
+        values = np.empty(stop - start, header.dtype)
+        self._stream.seek(self._begin_of(member) + header.begin + start * header.dtype.itemsize)
+        room = values.view(np.uint8)
+        have = fill_from(self._stream, room)  # type: ignore[arg-type]  # it has what is called
+        if have < room.size:
+            raise self.file.error(f"member {name!r} ends {room.size - have} bytes early")
+        return values.astype(header.dtype.newbyteorder("="), copy=False)
+
     def header(self, name: str) -> NpyHeader:
         """Return what a member says of itself, checked as :meth:`array` does; reads no more."""
         with self.opened(name, NUMBERS) as (header, _):
@@ -212,11 +230,13 @@ def open_archive(file: File) -> Iterator[Archive]:
 # Members, each a .npy as np.load reads it: "matnb" (the version), "sparse", "dtype", "pattern", "nnz"
 # (entries of each block), "cuts_AXIS", and for block number k in the order of Grid.indices() "block_k" if
 # dense, else "block_k_pointers", "block_k_columns" and "block_k_values" (no values where the block is
-# pattern-only, nothing at all where it is empty).
+# pattern-only, nothing at all where it is empty). Since version 2 a sparse array has SciPy's members instead,
+# "format", "shape", "indptr", "indices" and "data", so that scipy.sparse.load_npz reads it, and of matnb's
+# own "pattern", "cuts_0" and "sums", checksums of the columns and values between these cuts.
 
 
 MARK = "matnb"
-VERSION = 1
+DENSE_VERSION, VERSION = 1, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,6 +266,7 @@ class Saved(PlainSource):
     sparse: bool
     pattern: bool
     nnz: int
+    sums: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         return f"Saved({self.file!r})"
@@ -281,6 +302,8 @@ class Saved(PlainSource):
 
     def _block(self, archive: Archive, number: int, region: Region) -> Block:
         shape, name = region_shape(region), f"block_{number}"
+        if self.sums:
+            return self._rows(archive, number, region)
         if not self.sparse:
             dense = archive.header(name)
             if dense.shape != shape or dense.dtype.newbyteorder("=") != self.dtype:
@@ -303,6 +326,41 @@ class Saved(PlainSource):
                     f"{name}: {values_header.shape} values of {values_header.dtype} for {num_columns} entries"
                 )
         pointers, columns = archive.indices(f"{name}_pointers"), archive.indices(f"{name}_columns")
+        self._check(name, pointers, columns, shape)
+        values = archive.array(f"{name}_values") if f"{name}_values" in archive.names else None
+        if values is None and not self.pattern:
+            values = np.ones(columns.size, self.dtype)  # blocks with values and without were saved together
+        return Csr((shape[0], shape[1]), narrow(pointers), narrow(columns), values, self.dtype)
+
+    def _rows(self, archive: Archive, number: int, region: Region) -> Block:
+        # The rows between two cuts, of an array of SciPy's.
+        (top, bottom), (_, width) = region
+        name = f"rows {top} to {bottom}"
+        pointers = archive.part("indptr", top, bottom + 1).astype(np.int64)
+        start, stop = int(pointers[0]), int(pointers[-1])
+        if not 0 <= start <= stop <= self.nnz:
+            raise self.file.error(f"{name}: pointers lead from {start} to {stop} of {self.nnz} entries")
+        columns: npt.NDArray[np.int32] = archive.part("indices", start, stop).astype(np.int32, copy=False)
+        values = None if self.pattern else archive.part("data", start, stop)
+        sums = (
+            zlib.crc32(columns.data),
+            self.sums[2 * number + 1] if values is None else zlib.crc32(values.data),
+        )
+        if sums != self.sums[2 * number : 2 * number + 2]:
+            raise self.file.error(f"{name}: a checksum is wrong: the file is damaged")
+        pointers -= start
+        self._check(name, pointers, columns, (bottom - top, width))
+        if not columns.size:
+            return Empty((bottom - top, width), self.dtype)
+        return Csr((bottom - top, width), narrow(pointers), narrow(columns), values, self.dtype)
+
+    def _check(
+        self,
+        name: str,
+        pointers: npt.NDArray[np.integer],
+        columns: npt.NDArray[np.integer],
+        shape: Sequence[int],
+    ) -> None:
         if pointers[0] != 0 or pointers[-1] != columns.size:
             raise self.file.error(
                 f"{name}: pointers do not lead from 0 to {columns.size} over {shape[0]} rows"
@@ -315,10 +373,6 @@ class Saved(PlainSource):
         inner[pointers[:-1][pointers[:-1] < columns.size]] = False  # the first entry of a row follows none
         if bool((columns[1:] <= columns[:-1])[inner[1:]].any()):
             raise self.file.error(f"{name}: the columns of a row are not in order")
-        values = archive.array(f"{name}_values") if f"{name}_values" in archive.names else None
-        if values is None and not self.pattern:
-            values = np.ones(columns.size, self.dtype)  # blocks with values and without were saved together
-        return Csr((shape[0], shape[1]), narrow(pointers), narrow(columns), values, self.dtype)
 
     def summary(self, parsed: Blocks) -> None:
         """Return nothing: the file says all."""
@@ -368,8 +422,10 @@ def open_saved(file: File, archive: Archive) -> Saved:
         When what it says does not fit together.
     """
     version = archive.flag(MARK)
-    if version != VERSION:
-        raise file.error(f"version {version} of matnb's format; this matnb reads version {VERSION}")
+    if version not in (DENSE_VERSION, VERSION):
+        raise file.error(f"version {version} of matnb's format; this matnb reads versions up to {VERSION}")
+    if version == VERSION:
+        return _saved_rows(file, archive)
     try:
         dtype = np.dtype(archive.word("dtype"))
     except TypeError as error:
@@ -389,6 +445,31 @@ def open_saved(file: File, archive: Archive) -> Saved:
         raise file.error(f"a sparse array of shape {grid.shape}")
     total = sum(nnz) if sparse else prod(grid.shape)
     return Saved(file, grid, dtype.newbyteorder("="), sparse, pattern, total)
+
+
+def _saved_rows(file: File, archive: Archive) -> Saved:
+    # A sparse array in SciPy's layout.
+    data, indices = archive.header("data"), archive.header("indices")
+    shape, sums = archive.facts("shape"), archive.facts("sums")
+    rows = archive.facts("cuts_0")
+    try:
+        grid = Grid((tuple(rows), (0, shape[1]) if len(shape) == 2 else ()))
+    except ShapeError as error:
+        raise file.error(str(error)) from None
+    fits = (
+        archive.word("format") == "csr"
+        and list(grid.shape) == shape
+        and max(shape) <= LARGEST_LENGTH
+        and len(sums) == 2 * (len(rows) - 1)
+        and len(data.shape) == 1
+        and indices.shape == data.shape
+        and indices.dtype.newbyteorder("=") == np.int32
+        and archive.num_indices("indptr") == shape[0] + 1
+    )
+    if not fits:
+        raise file.error("members do not fit together: cuts, checksums, pointers, indices and values")
+    dtype = data.dtype.newbyteorder("=")
+    return Saved(file, grid, dtype, True, bool(archive.flag("pattern")), data.shape[0], tuple(sums))
 
 
 _FORMATS = ("csr", "csc", "coo", "bsr", "dia")

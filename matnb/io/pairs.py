@@ -14,7 +14,7 @@ from matnb.errors import OptionError
 from matnb.io.digits import Places, shown, token_places
 from matnb.io.entries import Entries, ReaderValue, block_of, entries_in
 from matnb.io.files import File
-from matnb.io.lines import Chunk, blank_comments, read_chunks, text_pieces
+from matnb.io.lines import Chunk, blank_comments, read_chunks, read_in_order, text_pieces
 from matnb.io.source import Found, Piece, PlainSource, Source, choose, reader
 
 _FLOAT, _COUNT = np.dtype(np.float64), np.dtype(np.int64)
@@ -119,7 +119,7 @@ class Pairs(PlainSource):
         )
         found, held = [none], 0
         for chunk in read_chunks(self.file, piece, 0, _LONGEST_LINE):
-            found.append(self._lines(chunk))
+            found.append(read_in_order(chunk, self._lines))
             held += found[-1].__sizeof__()
             self.file.check_room(3 * held, self.room_bytes)  # they are put together, and then in order
         return PairLines(

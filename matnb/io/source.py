@@ -17,7 +17,7 @@ import numpy as np
 
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Region
-from matnb.errors import OptionError, suggestion
+from matnb.errors import FileFormatError, OptionError, suggestion
 from matnb.io.files import find_file
 
 ROW_ENTRIES = 4  # what a row costs in a product with a vector, beside its entries: 3.8 ns to 0.8 an entry
@@ -44,6 +44,8 @@ class EdgeCounts:
         Whether an edge is one entry, and not two.
     sizes
         The numbers of the first line, where they are the count of what follows rather than an edge.
+    times
+        The least and the largest number of a third column that seems to be times rather than weights.
     """
 
     num_vertices: int
@@ -52,6 +54,7 @@ class EdgeCounts:
     num_own_loops: int
     is_directed: bool
     sizes: tuple[int, ...] = ()
+    times: tuple[int, ...] = ()
 
     def told(self, num_stored: int) -> str:
         """Return the counts as a text, given how many entries the matrix has."""
@@ -323,19 +326,39 @@ def split_range(start: int, stop: int, count: int, smallest: int) -> tuple[Piece
 # What a source does as kernels, which get the values of other tasks first and then their parameters.
 
 
+@dataclass(frozen=True)
+class BadPiece:
+    """A piece that is malformed, in the place of what is read of it and of its facts."""
+
+    error: FileFormatError
+
+
 def parse_piece(values: Sequence[Any], source: Source, piece: Piece) -> Parsed:
-    """Return a piece that was read."""
-    return source.parse(piece)
+    """Return a piece that was read; an error waits for those of the pieces before it."""
+    # Pieces are read side by side, and the one that fails first is another one each time.
+    try:
+        return source.parse(piece)
+    except FileFormatError as error:
+        return BadPiece(error)
 
 
 def facts_of_piece(values: Sequence[Any], source: Source) -> Summary:
     """Return the small facts of a piece that was read."""
     (parsed,) = values
-    return source.summary(parsed)
+    return parsed if isinstance(parsed, BadPiece) else source.summary(parsed)
 
 
 def merge_facts(values: Sequence[Any], source: Source) -> Context:
-    """Return the facts of all pieces put together and checked."""
+    """Return the facts of all pieces put together and checked.
+
+    Raises
+    ------
+    FileFormatError
+        That of the first piece which has one, however the pieces were cut and whichever was read first.
+    """
+    for one in values:
+        if isinstance(one, BadPiece):
+            raise one.error
     return source.merge(values)
 
 

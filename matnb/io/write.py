@@ -7,7 +7,8 @@ import os
 import secrets
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO
 
@@ -27,11 +28,12 @@ from matnb.errors import (
     suggestion,
 )
 from matnb.io.files import file_system, is_remote, local_path, suffix_of, upload
-from matnb.io.npz import MARK, VERSION
+from matnb.io.npz import DENSE_VERSION, MARK, VERSION
 from matnb.location import Location
 
 Fetch = Callable[[int], Block]
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the same array gives the same file
+_SPOOL_NUMBERS = 1 << 17  # read at once
 _BATCH = 1 << 15  # lines of text made at once
 _VALUE_WIDTH = 24  # of "-1.7976931348623157e+308"
 _COUNT_WIDTH = 19
@@ -39,10 +41,11 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def write(path: str | os.PathLike[str], grid: Grid, dtype: np.dtype, sparse: bool, fetch: Fetch) -> None:
-    """Write an array; the suffix says how: ``.npy`` (dense), ``.npz`` (matnb's own) or ``.mtx``.
+    """Write an array; the suffix says how: ``.npy`` (dense), ``.npz`` (SciPy's if sparse) or ``.mtx``.
 
     The file is written beside its place under another name and moved there when it is whole and on the disk;
-    after an error or interrupt nothing is left. One block is held at a time.
+    after an error or interrupt nothing is left. One block is held at a time; of a sparse ``.npz`` those that
+    lie beside each other, as SciPy's has one row after the other.
 
     Parameters
     ----------
@@ -204,38 +207,133 @@ def _run_starts(shape: tuple[int, ...], region: Region) -> npt.NDArray[np.int64]
 
 
 def _write_npz(stream: IO[bytes], grid: Grid, dtype: np.dtype, sparse: bool, fetch: Fetch) -> None:
-    counts, pattern = [], sparse
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-
-        def member(name: str, values: npt.ArrayLike) -> None:
-            with archive.open(zipfile.ZipInfo(f"{name}.npy", _ZIP_TIME), "w", force_zip64=True) as part:
-                npy_format.write_array(part, np.asanyarray(values), allow_pickle=False)
-
-        member(MARK, VERSION)
-        member("sparse", sparse)
-        member("dtype", np.bytes_(dtype.str))
+        members = _Members(archive, os.path.dirname(str(stream.name)))
+        members.add("sparse", sparse)
+        members.add("dtype", np.bytes_(dtype.str))
+        if sparse:
+            members.add(MARK, VERSION)
+            _write_rows(members, grid, dtype, fetch)
+            return
+        members.add(MARK, DENSE_VERSION)
         for axis, cuts in enumerate(grid.cuts):
-            member(f"cuts_{axis}", np.array(cuts, np.int64))
+            members.add(f"cuts_{axis}", np.array(cuts, np.int64))
+        counts = []
         for number in range(grid.num_blocks):
             block = fetch(number)
+            if not isinstance(block, Dense):
+                raise DTypeError(f"block {number} is {type(block).__name__} in a dense array")
             counts.append(block.nnz)
-            match block:
-                case Dense(values) if not sparse:
-                    member(f"block_{number}", values.astype(dtype, copy=False))
-                case Csr(_, pointers, columns, values, _) if sparse:
-                    member(f"block_{number}_pointers", pointers)
-                    member(f"block_{number}_columns", columns)
-                    if values is not None:
-                        pattern = False
-                        member(f"block_{number}_values", values.astype(dtype, copy=False))
-                case Empty() if sparse:
-                    pass
-                case _:
-                    raise DTypeError(
-                        f"block {number} is {type(block).__name__} in an array with sparse={sparse}"
-                    )
-        member("pattern", pattern)
-        member("nnz", np.array(counts, np.int64))
+            members.add(f"block_{number}", block.values.astype(dtype, copy=False))
+        members.add("pattern", False)
+        members.add("nnz", np.array(counts, np.int64))
+
+
+class _Members:
+    """The members of a .npz that is written, each a .npy."""
+
+    def __init__(self, archive: zipfile.ZipFile, folder: str) -> None:
+        self._archive, self.folder = archive, folder
+
+    def add(self, name: str, values: npt.ArrayLike) -> None:
+        """Write an array."""
+        with self._opened(name, zipfile.ZIP_STORED) as part:
+            npy_format.write_array(part, np.asanyarray(values), allow_pickle=False)
+
+    def add_long(self, name: str, values: _Spool, dtype: np.dtype, is_packed: bool = False) -> None:
+        """Write the numbers that were put aside."""
+        header = {"shape": (values.count,), "fortran_order": False, "descr": npy_format.dtype_to_descr(dtype)}
+        with self._opened(name, zipfile.ZIP_DEFLATED if is_packed else zipfile.ZIP_STORED) as part:
+            npy_format.write_array_header_1_0(part, header)
+            for piece in values.pieces():
+                part.write(piece.astype(dtype, copy=False).data)
+
+    def _opened(self, name: str, packing: int) -> IO[bytes]:
+        member = zipfile.ZipInfo(f"{name}.npy", _ZIP_TIME)
+        member.compress_type = packing
+        return self._archive.open(member, "w", force_zip64=True)
+
+
+class _Spool:
+    """Numbers put aside in a file without a name, until it is known how many there are."""
+
+    def __init__(self, folder: str, dtype: npt.DTypeLike) -> None:
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed by __exit__
+        self._dtype, self.count = np.dtype(dtype), 0
+
+    def __enter__(self) -> _Spool:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def put(self, values: npt.NDArray[np.generic]) -> None:
+        """Put some aside."""
+        self._file.write(np.ascontiguousarray(values, self._dtype).data)
+        self.count += values.size
+
+    def pieces(self) -> Iterator[npt.NDArray[np.generic]]:
+        """Yield them in order."""
+        self._file.seek(0)
+        while data := self._file.read(_SPOOL_NUMBERS * self._dtype.itemsize):
+            yield np.frombuffer(data, self._dtype)
+
+
+def _write_rows(members: _Members, grid: Grid, dtype: np.dtype, fetch: Fetch) -> None:
+    # As scipy.sparse.save_npz does. Beside that stand where rows were cut, and checksums of the entries
+    # between, so that workers read and check them side by side.
+    num_columns, pattern = len(grid.cuts[1]) - 1, True
+    sums: list[tuple[int, int]] = []
+    folder = members.folder
+    with (
+        _Spool(folder, np.int64) as pointers,
+        _Spool(folder, np.int32) as columns,
+        _Spool(folder, dtype) as values,
+    ):
+        pointers.put(np.zeros(1, np.int64))
+        for band in range(len(grid.cuts[0]) - 1):
+            blocks = [fetch(band * num_columns + place) for place in range(num_columns)]
+            counts, found, entries = _rows_of_band(blocks, grid.cuts[1])
+            pattern &= entries is None
+            ones = np.ones(found.size, dtype) if entries is None else entries.astype(dtype, copy=False)
+            pointers.put(columns.count + np.cumsum(counts))
+            columns.put(found)
+            values.put(ones)
+            sums.append((zlib.crc32(found.data), zlib.crc32(np.ascontiguousarray(ones).data)))
+        index = np.dtype(np.int32 if columns.count < 2**31 else np.int64)
+        members.add("format", np.bytes_("csr"))
+        members.add("_is_array", True)
+        members.add("shape", np.array(grid.shape, np.int64))
+        members.add("pattern", pattern)
+        members.add("cuts_0", np.array(grid.cuts[0], np.int64))
+        members.add("sums", np.array(sums, np.int64).ravel())
+        members.add_long("indptr", pointers, index)
+        members.add_long("indices", columns, np.dtype(np.int32))
+        members.add_long("data", values, dtype, is_packed=pattern)
+
+
+def _rows_of_band(
+    blocks: Sequence[Block], cuts: Sequence[int]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.generic] | None]:
+    # How many entries each row of a band has, their columns, and their values; None where all are ones.
+    parts = [(block, start) for block, start in zip(blocks, cuts, strict=False) if isinstance(block, Csr)]
+    for block in blocks:
+        if not isinstance(block, Csr | Empty):
+            raise DTypeError(f"a block is {type(block).__name__} in a sparse array")
+    num_rows = blocks[0].shape[0]
+    counts = np.zeros(num_rows, np.int64)
+    for block, _ in parts:
+        counts += np.diff(block.pointers)
+    if not parts:
+        return counts, np.empty(0, np.int32), None
+    columns = np.concatenate([(block.columns + np.int64(start)).astype(np.int32) for block, start in parts])
+    has_values = any(block.values is not None for block, _ in parts)
+    values = np.concatenate([block.entries for block, _ in parts]) if has_values else None
+    if len(parts) > 1:
+        rows = [np.repeat(np.arange(num_rows, dtype=np.int32), np.diff(block.pointers)) for block, _ in parts]
+        order = np.argsort(np.concatenate(rows), kind="stable")
+        columns, values = columns[order], None if values is None else values[order]
+    return counts, columns, values
 
 
 def _write_mtx(stream: IO[bytes], grid: Grid, dtype: np.dtype, sparse: bool, fetch: Fetch) -> None:
@@ -309,7 +407,7 @@ def _write_dense_mtx(stream: IO[bytes], grid: Grid, dtype: np.dtype, fetch: Fetc
 
 
 def _field(dtype: np.dtype) -> str:
-    return {"f": "real", "c": "complex"}.get(dtype.kind, "integer")
+    return {"f": "real", "c": "complex", "u": "unsigned-integer"}.get(dtype.kind, "integer")
 
 
 def _styles(dtype: np.dtype) -> tuple[str, ...]:

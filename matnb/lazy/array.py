@@ -513,6 +513,10 @@ def expression_of_block(block: Block) -> Expr:
     return node
 
 
+# What has one of these is asked first what NumPy's functions make of it and a handle.
+_LEADING = ("__matnb_segments__", "__matnb_mask__")
+
+
 class DistArray(Methods, Operators, Values):
     """A lazy array, sparse or dense, split into blocks on the workers and computed when a value is asked for.
 
@@ -778,8 +782,8 @@ class DistArray(Methods, Operators, Values):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
         from matnb.lazy.ufunc_calls import called  # which makes handles
 
-        if any(hasattr(type(one), "__matnb_segments__") for one in inputs):
-            return NotImplemented  # a nested array takes others with it
+        if any(hasattr(type(one), name) for one in inputs for name in _LEADING):
+            return NotImplemented  # a nested array, or a column with a mask, takes others with it
         return called(ufunc, method, inputs, options)
 
     def __array_function__(
@@ -789,8 +793,8 @@ class DistArray(Methods, Operators, Values):
         args: Sequence[object],
         kwargs: Mapping[str, object],
     ) -> object:
-        has_nested = any(hasattr(one, "__matnb_segments__") for one in types)  # which says what to write
-        return NotImplemented if has_nested else recorded(function)(*args, **kwargs)
+        is_led = any(hasattr(one, name) for one in types for name in _LEADING)  # which says what to write
+        return NotImplemented if is_led else recorded(function)(*args, **kwargs)
 
     def __repr__(self) -> str:
         return array_text(shown(self._expression))

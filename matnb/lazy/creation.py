@@ -23,7 +23,9 @@ from matnb.lazy.evaluator import asked, evaluator
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import number_dtype
 from matnb.ops.coordinates import FromCoordinates
+from matnb.ops.pattern import Pattern
 
+_LEAST = int(np.iinfo(np.int64).min)
 _SENT_BYTES = 1 << 16  # below this an array goes with what reads it
 
 ShapeLike = int | Sequence[int]
@@ -107,7 +109,9 @@ def asarray(
             return obj.copy() if copy else obj
         labels = obj.labels
         node = obj.expression if wanted is None else ufuncs.astype(obj.expression, wanted)
-        return wrap(regridded(node, blocks), None if labels is None else labels.expression)
+        if labels is None:
+            return obj._recorded(regridded(node, blocks))
+        return wrap(regridded(node, blocks), labels.expression)
     block = _block_of(obj, wanted)
     if format == "sparse" and isinstance(block, Dense):
         if len(block.shape) != 2:
@@ -339,7 +343,7 @@ def coo_array(
         For inputs of unequal lengths, and a shape that does not have two axes.
     DTypeError
         For values of a dtype that sparse arrays do not support, coordinates that are not integers, and "min"
-        or "max" of complex numbers or uint64.
+        or "max" of complex numbers.
     OptionError
         For an unknown value of ``duplicates``; and with "error", when computed, for coordinates that occur
         twice.
@@ -366,18 +370,20 @@ def coo_array(
         values = Broadcast(values, places[0].shape)
     element = values.dtype
     if element.kind in "iu" and element not in SPARSE_DTYPES:  # sums of int64 wrap to the same values
-        if element == np.uint64 and duplicates in ("min", "max"):
-            raise DTypeError(
-                f"coo_array: duplicates={duplicates!r} is not supported for uint64; convert the values "
-                "with astype"
-            )
         values = ufuncs.astype(values, np.dtype(np.int64))
+    # Of uint64 that are kept as int64, those from 2**63 on are negative: moved by 2**63, all are in order.
+    is_moved = element == np.uint64 and duplicates in ("min", "max")
+    if is_moved:
+        (values,) = ufuncs.call(np.bitwise_xor, (values, _LEAST))
     if shape is None:
         shape = [_length_of(one, name) for one, name in zip(places, ("rows", "columns"), strict=True)]
     lengths = shape_of(shape)
     if len(lengths) != 2:
         raise ShapeError(f"coo_array: shape {lengths}: sparse arrays have two axes")
-    node = FromCoordinates(values, *places, (lengths[0], lengths[1]), duplicates)
+    node: Expr = FromCoordinates(values, *places, (lengths[0], lengths[1]), duplicates)
+    if is_moved:  # what is not there stays so
+        (back,) = ufuncs.call(np.multiply, (Pattern(node, np.dtype(np.int64)), _LEAST))
+        (node,) = ufuncs.call(np.add, (node, back))
     return wrap(regridded(ufuncs.astype(node, element), blocks))
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, ones
@@ -149,6 +150,22 @@ def targets_from(y: object, X: DistArray, estimator: str, several: bool = True) 
 Classes = npt.NDArray[Any]
 
 
+def _check_labelled(labels: Classes, estimator: str, column: object) -> None:
+    # The name of a table's column, or of a frame's, tells how to leave rows out.
+    gone = np.zeros(labels.shape, np.bool_)
+    if labels.dtype.kind == "f":
+        gone = np.isnan(labels)
+    elif labels.dtype.kind == "O":
+        gone = np.array([is_missing_value(one) for one in labels.ravel()], np.bool_).reshape(labels.shape)
+    if gone.any():
+        name = repr(column) if isinstance(column, str) and column else "..."
+        count = f"{int(gone.sum()):,} of {gone.size:,} labels"
+        raise OptionError(
+            f"{estimator}: {count} are missing, and y[{int(gone.argmax())}] is the first; give classes, or "
+            f"leave such rows out: dropna([{name}]) of the table does"
+        )
+
+
 class Labels(NamedTuple):
     """The classes that occur, ascending, and the place of each row's class among them, int64."""
 
@@ -180,8 +197,7 @@ def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
         there: Classes = np.asarray(y)
         if there.ndim == 2 and there.shape[1] == 1:
             there = there[:, 0]
-        if there.dtype.kind == "f" and np.isnan(there).any():
-            raise OptionError(f"{estimator}: y[{int(np.isnan(there).argmax())}] is NaN; give a class")
+        _check_labelled(there, estimator, getattr(y, "name", None))
         try:
             classes, places = np.unique(there, return_inverse=True)
         except TypeError:

@@ -14,6 +14,7 @@ from matnb.lazy.creation import asarray, coo_array
 from matnb.lazy.functions.diagonals import tril, triu
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.indexing import nonzero
+from matnb.lazy.labels import check_one_set
 from matnb.learn.arguments import one_of, rows_from, seed_from, whole
 from matnb.learn.estimator import Estimator
 from matnb.learn.neighbors import NearestNeighbors
@@ -99,6 +100,7 @@ class SpectralEmbedding(Estimator):
         k = whole(self.n_components, "n_components", name, most=rows.shape[0] - 1)
         seed, count = seed_from(self.random_state, name), None
         if self.affinity == "precomputed":
+            check_one_set(X, name)
             graph = _symmetric(rows)
         else:
             count = max(len(rows) // 10, 1) if self.n_neighbors is None else self.n_neighbors

@@ -14,6 +14,7 @@ from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.linear import norm, outer
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.functions.ordering import argsort
+from matnb.lazy.labels import check_one_set
 from matnb.lazy.loop import converging, iterate
 from matnb.lazy.random import default_rng
 from matnb.linalg.lanczos import ORDERS, Basis, extended, rayleigh_ritz
@@ -104,6 +105,7 @@ def eigsh(
     >>> values.compute().round(6)
     array([4., 5.])
     """
+    check_one_set(A, "eigsh")
     matrix = asarray(A)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ShapeError(f"eigsh of shape {matrix.shape}: give a square matrix")

@@ -8,6 +8,7 @@ from matnb.errors import OptionError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, eye
 from matnb.lazy.functions.mapping import replicated
+from matnb.lazy.labels import check_one_set
 from matnb.lazy.loop import iterate, iteration
 from matnb.linalg.operators import Operand, matrix_from
 
@@ -49,6 +50,7 @@ def expm_multiply(A: object, B: Operand) -> DistArray:
     >>> mn.linalg.expm_multiply(A * (np.pi / 2), [1.0, 0.0]).compute().round(6)
     array([ 0., -1.])
     """
+    check_one_set(A, "expm_multiply")
     matrix = matrix_from("expm_multiply", "A", A).astype(np.float64)
     n = matrix.shape[0]
     if matrix.shape != (n, n):

@@ -12,7 +12,7 @@ from matnb.pictures.quantities import plural_text
 Rows = Sequence[Sequence[str]]
 Seen = tuple[Rows, Rows] | None  # the first rows, and the last where there are more
 Told = Sequence[tuple[str, str]]  # names and types
-_MOST_COLUMNS, _LONGEST = 12, 24  # that are shown, and letters of a value
+_MOST_COLUMNS, _LONGEST = 12, 24  # that are shown, and letters of text
 _CELL = "padding:1px 10px 1px 0;border:none;background:transparent;white-space:pre"
 _TYPE = f"{_CELL};opacity:.6;font-weight:normal"
 _RIGHT, _LEFT = ";text-align:right;font-variant-numeric:tabular-nums", ";text-align:left"
@@ -54,13 +54,19 @@ def short_text(text: str) -> str:
 def _grid(told: Told, seen: Seen) -> list[list[str]]:
     # Names, types and rows of what is shown.
     places = _picked(told)
-    rows: list[list[str]] = [
-        ["..." if place is None else short_text(told[place][part]) for place in places] for part in (0, 1)
-    ]
+    rows: list[list[str]] = [["..." if place is None else short_text(told[place][0]) for place in places]]
+    rows.append(["..." if place is None else told[place][1] for place in places])
     first, last = seen if seen is not None else ([], [])
     for part in (first, [["..."] * len(told)] if last else [], last):
-        rows += [["..." if place is None else short_text(row[place]) for place in places] for row in part]
+        rows += [
+            ["..." if place is None else _cell(row[place], told[place]) for place in places] for row in part
+        ]
     return rows
+
+
+def _cell(value: str, told: tuple[str, str]) -> str:
+    # Text may be long; a number or a time that is cut is another one.
+    return short_text(value) if told[1] == "text" else value
 
 
 def table_text(shape: tuple[int, int], told: Told, seen: Seen) -> str:

@@ -25,7 +25,7 @@ from matnb.lazy.creation import regridded
 from matnb.lazy.recording import active_recording
 from matnb.lazy.registry import recorded
 from matnb.session.current import check_closed, current_session
-from matnb.tables.columns import column_of
+from matnb.tables.incoming import column_of
 from matnb.tables.table import Table
 from matnb.tables.writing import is_for_tables, save_table
 
@@ -53,7 +53,9 @@ def load(
         ``.libsvm`` (rows of svmlight), ``.ldac`` (documents of LDA-C). A path, or a url that fsspec reads,
         such as ``https://``, ``s3://`` and ``memory://``, by each worker on its own. Several tables with the
         same columns are loaded as one: those of a folder, of a pattern such as ``"trips/*.csv"`` (both in the
-        order of names) or of a list.
+        order of names) or of a list. Folders named ``key=value``, as Hive and Spark write them, are read too,
+        and the keys are columns. Workers on other machines need the same path: a folder that all share, or a
+        copy, which may have other times.
     kind
         "matrixmarket", "npz", "npy", "metis", "csv", "parquet", "arrow", "edges", "svmlight" or "lda-c",
         if the file name's suffix does not say.
@@ -67,9 +69,20 @@ def load(
     **options
         Of the reader; for edge lists ``directed=True, relabel=True, weights="auto", self_loops="keep",
         duplicates=..., num_vertices=None, skip=0,
-        comments="#%"``; for tables ``columns=[...], dtype=None``, and of CSV
-        ``delimiter=",", header=True, names=None, na_values=[...], skip=0`` too; for svmlight
-        ``zero_based="auto", n_features=None``.
+        comments="#%"``; for tables ``columns=[...], dtype=None``; for svmlight
+        ``zero_based="auto", n_features=None``; and for CSV:
+
+        - ``delimiter=None``: the character between fields; None is a comma, or a semicolon, tab or "|" where
+          only these make equally long rows
+        - ``header="infer", names=None``: as in pandas, ``names`` of a file without a header, or with
+          ``header=0`` instead of the header's
+        - ``na_values=[...], keep_default_na=True``: more texts or numbers that stand for no value, for all
+          columns or by name, and whether empty fields, NA, null and the like do. What is quoted is text, as
+          ``"NA"`` and ``"02134"``, unless it is in ``na_values``
+        - ``encoding="utf-8", decimal=".", thousands=None, comment=None``: of the text, and the characters in
+          numbers and before comments
+        - ``quoted_text=True``: False takes no notice of quotes, for files in which numbers are quoted as well
+        - ``skip=0``: lines at the beginning that are not read
 
     Returns
     -------
@@ -92,9 +105,11 @@ def load(
     Warns
     -----
     FileContentWarning
-        If the first line of an edge list contains the number of edges that follow: it may be a header, which
-        ``skip=1`` leaves out. The numbers of vertices, edges, merged edges and self-loops are shown under the
-        cell and by :func:`matnb.stamp`.
+        If columns of CSV stay text since no type of numbers holds their whole numbers exactly. If the first
+        line of an edge list contains the number of edges that follow: it may be a header, which ``skip=1``
+        leaves out. If its third column seems to be times (whole numbers of 9 or 10 digits, or the same in
+        finer units, in a narrow range): they are taken as weights unless ``weights=False``. The numbers of
+        vertices, edges, merged edges and self-loops are shown under the cell and by :func:`matnb.stamp`.
     """
     if transpose not in ("auto", "keep", "none"):
         raise OptionError(f"transpose={transpose!r}: choose 'auto', 'keep' or 'none'")
@@ -114,6 +129,14 @@ def load(
             warnings.warn(
                 f"{name}: its first line, {numbers}, contains the number of edges that follow and was read "
                 "as an edge; if it is a header, load the file with skip=1",
+                FileContentWarning,
+                stacklevel=3,
+            )
+        if found.edges.times:
+            first, last = found.edges.times
+            warnings.warn(
+                f"{name}: its third column, {first} to {last}, seems to be times and was taken as weights: "
+                "weights=False leaves it out, weights=True takes it without this warning",
                 FileContentWarning,
                 stacklevel=3,
             )
@@ -165,7 +188,8 @@ def save(array: object, path: str | os.PathLike[str]) -> None:
         A DistArray, or what :func:`matnb.asarray` takes; or a table, or what :func:`matnb.table` takes; or a
         nested array, of which some million values are held at a time, and its longest segment.
     path
-        ``.npz`` (matnb's own, sparse or dense), ``.npy`` (dense) or ``.mtx``; a table as ``.parquet``,
+        ``.npz`` (sparse as ``scipy.sparse.load_npz`` reads it; dense, matnb's own), ``.npy`` (dense) or
+        ``.mtx``; a table as ``.parquet``,
         ``.arrow``, ``.feather`` or ``.csv``; a nested array as ``.parquet``, ``.arrow`` or ``.feather``, in
         one column of lists, "values", which :func:`matnb.nested.load` reads; a path, or a url that fsspec
         writes.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -13,11 +14,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from matnb.blocks.formats import Dense, to_numpy, to_scipy
-from matnb.errors import ColumnError, OptionError, ShapeError, suggestion
+from matnb.errors import ColumnError, FileContentWarning, OptionError, ShapeError, suggestion
 from matnb.io.arrow_files import ArrowTable
 from matnb.io.columns import ColumnValues, TablePart, TableSource
 from matnb.io.files import File, find_file
-from matnb.io.folders import Where, found_paths
+from matnb.io.folders import Where, keyed_paths
 from matnb.io.npy import Npy, NpyHeader
 from matnb.io.npz import Archive, fill_from, open_archive
 from matnb.io.pairs import Pairs
@@ -393,7 +394,15 @@ def files(
     >>> [(batch.X.shape, batch.y.compute().tolist()) for batch in source]
     [((4, 2), [0, 1, 2, 0]), ((2, 2), [1, 2])]
     """
-    rows = [_opened(path, target, kind, options) for path in found_paths(where, kind, tuple(READERS))]
+    paths, keys = keyed_paths(where, kind, tuple(READERS))
+    if any(keys):
+        names = ", ".join(sorted({repr(name) for one in keys for name in one}))
+        warnings.warn(
+            f"the values of {names} in the names of folders are not read here; mn.load reads them as columns",
+            FileContentWarning,
+            stacklevel=2,
+        )
+    rows = [_opened(path, target, kind, options) for path in paths]
     return BatchSource(_Files(rows), batch_size, drawn_from(shuffle, seed))
 
 

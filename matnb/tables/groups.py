@@ -13,8 +13,10 @@ from matnb.io.columns import NO_TIME
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange
 from matnb.lazy.functions.grouping import GroupBy, groupby
-from matnb.tables.columns import Column, MaskedColumn, TextColumn, TimeColumn
+from matnb.tables.columns import Column, TextColumn
+from matnb.tables.masked import MaskedColumn
 from matnb.tables.pandas_names import OF_GROUPS, no_table_name
+from matnb.tables.times import TimeColumn
 
 if TYPE_CHECKING:
     from matnb.tables.table import Table

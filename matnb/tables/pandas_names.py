@@ -39,7 +39,9 @@ OF_COLUMNS = _ways(
         "dt": "x.hour, x.day and so on", "str": "x == text or x.isin(texts), or compute first: np.asarray(x)",
         "unique categories": "x.value_counts()", "isnull is_null": "x.isna()", "notna notnull": "~x.isna()",
         "to_numpy values tolist to_list": "np.asarray(x)", "head": "x[:5]", "tail": "x[-5:]",
-        "floor": "x.truncate(unit)",
+        "floor": "x.truncate(unit)", "astype cast": "x.to_float(), or x.fillna(0) for an array of integers",
+        "fill_null": "x.fillna(value)", "dropna drop_nulls": "x.present()",
+        "tz_convert tz tz_localize": "x.to_zone(name), and x.to_zone(None) for times of its clocks",
     }
 )  # fmt: skip
 

@@ -11,15 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import ColumnError, DTypeError, OptionError, TooLargeError, UnsupportedError, suggestion
-from matnb.io.columns import NO_TIME, ColumnValues, kind_of, values_of
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray, coo_array, owned_array
+from matnb.lazy.creation import asarray, coo_array
 from matnb.lazy.evaluator import evaluator
 from matnb.pictures.quantities import bytes_text
 from matnb.pictures.tables import table_html, table_text, value_text
-from matnb.tables.columns import Column, MaskedColumn, TextColumn, TimeColumn, check_length, is_missing
+from matnb.tables.columns import Column, TextColumn, check_length, is_missing
 from matnb.tables.groups import TableGroups, keyed
+from matnb.tables.incoming import column_from, columns_from, columns_of_mapping
+from matnb.tables.masked import MaskedColumn
 from matnb.tables.pandas_names import OF_TABLES, no_table_name
+from matnb.tables.pivots import Pivot
+from matnb.tables.times import TimeColumn, ZonedDtype
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,8 +76,8 @@ class Table:
         return tuple(self._columns)
 
     @property
-    def dtypes(self) -> dict[str, np.dtype]:
-        """The dtype of each column, by name; text has NumPy's StringDType."""
+    def dtypes(self) -> dict[str, np.dtype | ZonedDtype]:
+        """The dtype of each column, by name; text has NumPy's StringDType, times with a zone a ZonedDtype."""
         return {name: one.dtype for name, one in self._columns.items()}
 
     @property
@@ -133,7 +136,7 @@ class Table:
             return Table({name: self[name] for name in key}, self._complete & set(key))
         if isinstance(key, slice):
             return self._rows(key)
-        mask = asarray(key)
+        mask = asarray(key.__matnb_mask__() if isinstance(key, MaskedColumn) else key)
         if mask.dtype.kind != "b" or mask.shape != (len(self),):
             raise DTypeError(
                 f"t[...] of {mask.dtype} and shape {mask.shape}: give a name, a list of names, a slice, or a "
@@ -162,7 +165,7 @@ class Table:
         >>> t.with_columns(share=t["tip"] / t["fare"]).columns
         ('fare', 'tip', 'share')
         """
-        made = {name: _column_from(name, one) for name, one in columns.items()}
+        made = {name: column_from(name, one) for name, one in columns.items()}
         return Table({**self._columns, **made}, self._complete.difference(made))
 
     def missing(self, names: Sequence[str] | None = None) -> DistArray:
@@ -300,8 +303,8 @@ class Table:
         values
             The numeric column to store; None counts rows. Missing values are skipped.
         combine
-            How several values for one element are combined: "sum", "min", "max", "first", "last", or "error"
-            to raise.
+            How several values for one element are combined: "sum", in the dtype of ``np.sum``, "min", "max",
+            "first", "last", or "error" to raise.
 
         Returns
         -------
@@ -325,7 +328,9 @@ class Table:
             raise DTypeError(f"pivot: column {values!r} is {_word(table[values])}, not numeric")
         keys = [keyed(table, [name]) for name in (rows, columns)]
         (down, top), (across, left) = ((one.numbers, one.keys[0]) for one in keys)
-        stored = np.ones((), np.int64) if values is None else asarray(table[values])
+        stored: Any = np.ones((), np.int64) if values is None else asarray(table[values])
+        if combine == "sum":
+            stored = stored.astype(np.sum(np.empty(0, stored.dtype)).dtype)  # NumPy's sums are at least int64
         matrix = coo_array(
             (stored, (down, across)), (keys[0].num_groups, keys[1].num_groups), duplicates=combine
         )
@@ -366,6 +371,9 @@ class Table:
     def to_pandas(self) -> pd.DataFrame:
         """Compute the table and return a pandas DataFrame; text is categorical.
 
+        Whole numbers and booleans of which some are missing have pandas' dtypes for these, such as ``Int64``
+        and ``boolean``.
+
         Raises
         ------
         TooLargeError
@@ -373,8 +381,16 @@ class Table:
         UnsupportedError
             If pandas is not installed.
         """
-        _library("pandas")  # Arrow makes the frame
-        return self.to_arrow().to_pandas()
+        pandas, arrow = _library("pandas"), self.to_arrow()
+        made = {}
+        for name, one in self._columns.items():
+            column, nullable = arrow.column(name), {}
+            if isinstance(one, MaskedColumn):
+                sign = "U" if one.dtype.kind == "u" else ""
+                word = "boolean" if one.dtype.kind == "b" else f"{sign}Int{8 * one.dtype.itemsize}"
+                nullable[column.type] = pandas.api.types.pandas_dtype(word)
+            made[name] = column.to_pandas(types_mapper=nullable.get)
+        return pandas.DataFrame(made)
 
     def to_polars(self) -> pl.DataFrame:
         """Compute the table and return a polars DataFrame; text is categorical.
@@ -395,13 +411,14 @@ class Table:
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         # Numbers as a matrix, and with other columns objects, as pandas' frames give them.
         self._check_limit()
-        if all(_is_numeric(one, booleans=True) for one in self._columns.values()) and self._columns:
-            values: npt.NDArray[Any] = np.asarray(self.to_matrix().compute())
+        self._computed()
+        columns: list[npt.NDArray[Any]] = [np.asarray(one) for one in self._columns.values()]
+        if columns and all(one.dtype.kind in "biuf" for one in columns):
+            values: npt.NDArray[Any] = np.stack(columns, axis=1)
         else:
-            self._computed()
             values = np.empty(self.shape, object)
-            for place, one in enumerate(self._columns.values()):
-                values[:, place] = np.asarray(one).astype(object)
+            for place, one in enumerate(columns):
+                values[:, place] = one.astype(object)
         return values if dtype is None else values.astype(dtype)
 
     # What it looks like
@@ -478,7 +495,7 @@ def _statistics(made: Table, name: str) -> list[Any]:
     if isinstance(made[name], TimeColumn):
         values = values - values.min()  # doubles hold the differences exactly where they do not hold times
     spread = np.std(values.astype(np.float64), ddof=1) if count > 1 else np.nan
-    quartiles = np.percentile(values, [25, 50, 75])
+    quartiles = np.percentile(values.astype(np.float64), [25, 50, 75])  # of int8, differences would wrap
     return [count, values.mean(), spread, values.min(), quartiles, values.max()]
 
 
@@ -497,8 +514,7 @@ def _times_as_text(made: Table, name: str, values: npt.NDArray[np.float64]) -> l
             continue
         start = 0 if statistic == "std" else first
         units = start * times + round(float(value) * times)
-        text = str(np.int64(units).view(f"{column.word}64[{unit}]"))
-        texts.append(text.replace("T", " ").removesuffix(".000000"))
+        texts += TimeColumn(column.codes, column.word, unit, zone=column.zone).texts_of(np.array([units]))
     return texts
 
 
@@ -514,24 +530,6 @@ def _counted(made: Table, name: str) -> list[str | None]:
     return [*texts, str(np.asarray(first[name])[0]), str(int(np.asarray(first["count"])[0]))]
 
 
-class Pivot(DistArray):
-    """A sparse matrix with row and column labels, as returned by ``Table.pivot``.
-
-    Attributes
-    ----------
-    row_labels, column_labels
-        NumPy arrays; text as objects. Arrays computed from the matrix have no labels.
-    """
-
-    __slots__ = ("column_labels", "row_labels")
-
-    def __init__(
-        self, matrix: DistArray, row_labels: npt.NDArray[Any], column_labels: npt.NDArray[Any]
-    ) -> None:
-        super().__init__(matrix.expression)
-        self.row_labels, self.column_labels = row_labels, column_labels
-
-
 def table(data: object) -> Table:
     """Return a table from a pandas or polars DataFrame, an Arrow table, a DuckDB relation, or a dict.
 
@@ -539,14 +537,24 @@ def table(data: object) -> Table:
     ----------
     data
         Any object with Arrow's ``__arrow_c_stream__``; or a mapping of names to columns: DistArrays, columns
-        of other tables, or anything that Arrow or NumPy can convert to a 1-D array.
+        of other tables, or anything that Arrow or NumPy can convert to a 1-D array. Labels of the index of a
+        pandas frame become columns.
 
     Raises
     ------
     DTypeError
-        For columns of lists or other unsupported types; the message names the column.
+        For columns of lists or other unsupported types, of values of several types, and of times of which
+        only some have a zone; the message names the column.
+    RangeError
+        For whole numbers beyond 64 bits.
     ShapeError
         For columns of unequal lengths.
+
+    Warns
+    -----
+    FileContentWarning
+        For what is lost: an index of whole numbers without a name that is no range, fractions of decimal
+        numbers that floats round, and all zones but UTC of times that have several.
 
     Examples
     --------
@@ -554,15 +562,10 @@ def table(data: object) -> Table:
     >>> mn.table({"zone": ["a", None, "b"], "fare": [6.0, 9.0, 7.0]}).dropna().shape
     (2, 2)
     """
-    import pyarrow
-
     if isinstance(data, Table):
         return data
     if isinstance(data, Mapping):
-        made = {str(name): _column_from(str(name), one) for name, one in data.items()}
-        known = {str(name) for name, one in data.items() if not isinstance(one, DistArray | Column)}
-        complete = {name for name in known if not _has_nan(data[name])}
-        return Table(made, frozenset(complete))._look()
+        return Table(*columns_of_mapping(data))._look()
     if not hasattr(data, "__arrow_c_stream__"):
         if not hasattr(data, "fetch_arrow_table"):
             raise DTypeError(
@@ -570,74 +573,7 @@ def table(data: object) -> Table:
                 "__arrow_c_stream__, such as a pandas or polars DataFrame"
             )
         data = data.fetch_arrow_table()  # a DuckDB relation of old
-    arrow = pyarrow.table(data)
-    names = [name for name in arrow.column_names if name != "__index_level_0__"]
-    for name in names:
-        if names.count(name) > 1:
-            raise DTypeError(f"{names.count(name)} columns named {name!r}: give each a name of its own")
-    values = {name: _values_of(name, arrow.column(name)) for name in names}
-    whole = frozenset(name for name, one in values.items() if not one.num_missing)
-    return Table({name: _column_of_values(one) for name, one in values.items()}, whole)._look()
-
-
-def _has_nan(values: object) -> bool:
-    found = np.asarray(values)
-    return found.dtype.kind not in "biu" and not (found.dtype.kind == "f" and not np.isnan(found).any())
-
-
-def _column_from(name: str, one: object) -> DistArray | Column:
-    import pyarrow
-
-    if isinstance(one, Column):
-        return one
-    if isinstance(one, DistArray):
-        if one.ndim != 1 or one.sparse:
-            raise DTypeError(f"column {name!r} of shape {one.shape}: give a dense array with one axis")
-        return one
-    if isinstance(one, np.ndarray) and one.dtype.kind in "biuf":
-        return _column_from(name, asarray(one))
-    if isinstance(one, np.ndarray) and one.dtype == np.dtypes.StringDType():
-        one = one.astype(object)
-    if isinstance(one, np.ndarray) and one.dtype.kind in "mM":
-        one = _in_unit_of_arrow(one)
-    try:
-        is_arrow = isinstance(one, pyarrow.Array | pyarrow.ChunkedArray)
-        made = one if is_arrow else pyarrow.array(one, from_pandas=True)
-    except (pyarrow.ArrowException, TypeError) as error:
-        raise DTypeError(f"column {name!r} is not a column of a table: {error}") from None
-    return _column_of_values(_values_of(name, made))
-
-
-def _in_unit_of_arrow(times: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    # Arrow has dates of days, times and durations of seconds and shorter ones.
-    unit, kind = np.datetime_data(times.dtype)[0], times.dtype.kind
-    if kind == "M" and unit in ("Y", "M", "W"):
-        return times.astype("M8[D]")
-    is_long = unit in ("h", "m") or (kind == "m" and unit in ("D", "W"))
-    return times.astype(f"{kind}8[s]") if is_long else times
-
-
-def _values_of(name: str, column: Any) -> ColumnValues:
-    if kind_of(column.type) is None:
-        raise DTypeError(
-            f"column {name!r} is of type {column.type}, which tables do not support: leave it out"
-        )
-    return values_of(column)
-
-
-def _column_of_values(one: ColumnValues) -> DistArray | Column:
-    may_miss = one.num_missing > 0
-    values = owned_array(np.ascontiguousarray(one.values))
-    if one.kind.word == "text":
-        from matnb.io.columns import by_code_point, places_among
-
-        assert one.labels is not None, "of text"
-        ordered = by_code_point([one.labels])
-        codes = places_among(one.labels, ordered)[one.values]
-        return TextColumn(owned_array(codes), ordered, may_miss)
-    if one.kind.unit:
-        return TimeColumn(values, one.kind.word, one.kind.unit, may_miss)
-    return MaskedColumn(values, owned_array(one.missing)) if one.missing is not None else values
+    return Table(*columns_from(data))._look()
 
 
 def _named(name: str, one: DistArray | Column) -> DistArray | Column:
@@ -650,8 +586,7 @@ def _named(name: str, one: DistArray | Column) -> DistArray | Column:
 def _written(one: DistArray | Column) -> list[str]:
     # The values of a column as they are shown.
     if isinstance(one, TimeColumn):  # of which some are before Python's first
-        texts = one.compute().astype(str).tolist()
-        return ["" if text == "NaT" else text.replace("T", " ").removesuffix(".000000") for text in texts]
+        return one.texts_of(np.asarray(one.codes.compute()))
     return [value_text(value) for value in _arrow_of(one).to_pylist()]
 
 
@@ -693,7 +628,7 @@ def _arrow_of(one: DistArray | Column) -> pyarrow.Array:
         indices = pyarrow.array(codes, pyarrow.int32(), mask=codes < 0 if one.may_miss else None)
         return pyarrow.DictionaryArray.from_arrays(indices, one.labels)
     if isinstance(one, TimeColumn):
-        return pyarrow.array(codes.view(one.dtype), mask=codes == NO_TIME)
+        return one.arrow_of(codes)
     if isinstance(one, MaskedColumn):
         return pyarrow.array(codes, mask=np.asarray(one.missing.compute()))
     return pyarrow.array(codes, from_pandas=True)

@@ -6,7 +6,11 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from matnb.errors import OptionError, suggestion
+import numpy as np
+
+from matnb.errors import OptionError, UnsupportedError, suggestion
+from matnb.io.columns import NO_TIME
+from matnb.io.durations import duration_texts
 from matnb.io.files import suffix_of
 from matnb.io.write import written_whole
 from matnb.location import Location
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 _ROWS = 1 << 20  # of a row group
+_NONE = "NA"  # what stands for no value where nothing cannot
 _SUFFIXES = (".parquet", ".arrow", ".feather", ".csv")
 
 
@@ -31,6 +36,8 @@ def save_table(data: object, path: str | os.PathLike[str]) -> None:
     ------
     OptionError
         For an ending that is not of a table.
+    UnsupportedError
+        For times of years without four digits, in CSV.
     """
     made, suffix = data if isinstance(data, Table) else table(data), suffix_of(path)
     if suffix not in _SUFFIXES:
@@ -48,23 +55,113 @@ def _slices(made: Table) -> Iterator[pyarrow.Table]:
 
 
 def _write(made: Table, suffix: str, stream: Any) -> None:
-    import pyarrow.csv
     import pyarrow.parquet
 
     writer: Any = None
     for part in _slices(made):
-        if suffix == ".csv":
-            part = part.cast(_plain_schema(part.schema))
         if writer is None:
-            makers = {".parquet": pyarrow.parquet.ParquetWriter, ".csv": pyarrow.csv.CSVWriter}
+            makers = {".parquet": pyarrow.parquet.ParquetWriter, ".csv": _CsvWriter}
             writer = makers.get(suffix, pyarrow.ipc.new_file)(stream, part.schema)
         writer.write_table(part)
     writer.close()
 
 
-def _plain_schema(schema: pyarrow.Schema) -> pyarrow.Schema:
-    # Of text without dictionaries, which CSV has none of.
+class _CsvWriter:
+    """Rows of an Arrow table as text that reads as the same values: only text is quoted, and all of it."""
+
+    def __init__(self, stream: Any, schema: pyarrow.Schema) -> None:
+        self._stream = stream
+        stream.write((",".join(map(_quoted, schema.names)) + "\n").encode())
+
+    def write_table(self, part: pyarrow.Table) -> None:
+        """Write some rows."""
+        from pyarrow import compute
+
+        if not part.num_rows:
+            return
+        columns = [_texts(name, part.column(name).combine_chunks()) for name in part.column_names]
+        if len(columns) == 1:  # a line that is blank is no row
+            columns[0] = compute.if_else(compute.equal(columns[0], ""), _large(_NONE), columns[0])
+        rows = compute.binary_join_element_wise(*columns, _large(","))
+        rows = compute.binary_join_element_wise(rows, _large("\n"), _large(""))
+        _, offsets, letters = rows.buffers()
+        places = np.frombuffer(offsets, np.int64)[rows.offset : rows.offset + len(rows) + 1]
+        self._stream.write(memoryview(letters)[places[0] : places[-1]])
+
+    def close(self) -> None:
+        """Do nothing: the stream is another's."""
+
+
+def _large(text: str) -> pyarrow.Scalar:
     import pyarrow
 
-    kinds = [getattr(one.type, "value_type", one.type) for one in schema]
-    return pyarrow.schema(list(zip(schema.names, kinds, strict=True)))
+    return pyarrow.scalar(text, pyarrow.large_string())
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _texts(name: str, column: pyarrow.Array | pyarrow.ChunkedArray) -> pyarrow.Array:
+    # The values as CSV has them, nothing where they are missing.
+    import pyarrow
+    from pyarrow import compute, types
+
+    if isinstance(column, pyarrow.ChunkedArray):  # of dictionaries
+        column = pyarrow.concat_arrays(column.unify_dictionaries().chunks)
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if types.is_duration(kind):
+        _check_lengths(name, column)
+        written = duration_texts(column.cast(pyarrow.int64()).fill_null(NO_TIME).to_numpy(), kind.unit)
+        return compute.fill_null(pyarrow.array(written, pyarrow.large_string()), "")
+    texts = column.cast(pyarrow.large_string())
+    if types.is_timestamp(kind) and kind.tz:
+        texts = _with_whole_offsets(texts, column)
+    if types.is_string(kind) or types.is_large_string(kind):
+        inside = compute.replace_substring(texts, '"', '""')
+        texts = compute.binary_join_element_wise(_large('"'), inside, _large('"'), _large(""))
+    elif types.is_floating(kind):  # 3.0 and not 3, which is an integer
+        is_whole = compute.match_substring_regex(texts, "^-?[0-9]+$")
+        with_point = compute.binary_join_element_wise(texts, _large(".0"), _large(""))
+        texts = compute.if_else(is_whole, with_point, texts)
+    elif types.is_timestamp(kind) or types.is_date(kind):
+        _check_years(name, texts)
+    return compute.fill_null(texts, "")
+
+
+def _check_lengths(name: str, durations: pyarrow.Array) -> None:
+    # Texts are read as microseconds, or nanoseconds if they have some.
+    import pyarrow
+
+    try:
+        if durations.type.unit != "ns":
+            durations.cast(pyarrow.duration("us"))
+    except pyarrow.ArrowInvalid:
+        raise UnsupportedError(
+            f"column {name!r} has durations beyond 64 bits of microseconds, as which CSV is read: save as "
+            ".parquet or .feather"
+        ) from None
+
+
+def _with_whole_offsets(texts: pyarrow.Array, times: pyarrow.Array) -> pyarrow.Array:
+    # Of UTC where an offset has seconds, which texts have not.
+    import pyarrow
+    from pyarrow import compute
+
+    again = pyarrow.timestamp(times.type.unit, "UTC")
+    is_same = compute.equal(texts.cast(again), times.cast(again))
+    return compute.if_else(is_same, texts, times.cast(again).cast(pyarrow.large_string()))
+
+
+def _check_years(name: str, texts: pyarrow.Array) -> None:
+    # Of four digits, as all that reads times takes them.
+    from pyarrow import compute
+
+    is_usual = compute.match_substring_regex(texts, "^[0-9]{4}-")
+    if not compute.all(is_usual, min_count=0).as_py():
+        raise UnsupportedError(
+            f"column {name!r} has times before the year 0 or after 9999, which CSV has no way to write: "
+            "save as .parquet or .feather"
+        )

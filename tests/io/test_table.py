@@ -35,7 +35,7 @@ def test_what_the_csv_module_writes(tmp_path_factory, rows, newline: str, quotin
     writer.writerows([["" if math.isnan(x) else repr(x), text, repr(y)] for x, text, y in rows])
     path = tmp_path_factory.mktemp("table") / "a.csv"
     path.write_bytes(stream.getvalue().encode())
-    source = open_source(path, columns=["y", "x"], delimiter=delimiter)
+    source = open_source(path, columns=["y", "x"], delimiter=delimiter, quoted_text=False)
     for pieces, counts in ((1, 1), (4, 2)):
         found, matrix = read_whole(source, pieces, counts)
         assert found.names == ("y", "x")
@@ -43,7 +43,7 @@ def test_what_the_csv_module_writes(tmp_path_factory, rows, newline: str, quotin
 
 
 def test_missing_values_spaces_and_blank_lines(write_file):
-    text = '\ufeff" a ",b\r\n 1 ,"2"\r\n\r\n"", 3e1\r\nnan,\t-4\r\n'
+    text = '\ufeff a ,b\r\n 1 ,2\r\n\r\n"", 3e1\r\nnan,\t-4\r\n'
     for path in (write_file("a.csv", text), write_file("a.csv.gz", gzip.compress(text.encode()))):
         found, matrix = read_whole(open_source(path), 3)
         assert found.names == ("a", "b")

@@ -141,11 +141,19 @@ def test_sums_of_other_integers_wrap_as_in_scipy(two_workers: None, dtype: type)
     assert np.asarray(least)[1, 2] == values[1]
 
 
-def test_uint64_has_no_least_duplicate(two_workers: None) -> None:
-    with pytest.raises(
-        DTypeError, match=r"'min' is not supported for uint64; convert the values with astype"
-    ):
-        mn.coo_array((np.ones(2, np.uint64), ([0, 0], [1, 1])), duplicates="min")
+@pytest.mark.parametrize(("word", "best"), [("min", np.minimum), ("max", np.maximum)])
+def test_extremes_of_duplicates_of_uint64(two_workers: None, word: str, best: np.ufunc) -> None:
+    values = np.array([2**63 + 5, 3, 2**64 - 1, 0, 2**63, 7, 0], np.uint64)
+    rows, columns = np.array([0, 0, 1, 1, 2, 0, 2]), np.array([1, 1, 0, 0, 2, 1, 0])
+    start = np.uint64(2**64 - 1 if word == "min" else 0)
+    expected = np.full((3, 3), start)
+    best.at(expected, (rows, columns), values)
+    is_there = np.zeros((3, 3), np.bool_)
+    is_there[rows, columns] = True
+    found = mn.coo_array((values, (rows, columns)), shape=(3, 3), duplicates=word)
+    assert found.dtype == np.uint64
+    assert found.nnz == is_there.sum()
+    np.testing.assert_array_equal(np.asarray(found), np.where(is_there, expected, 0))
 
 
 def test_a_loop_makes_another_pattern_in_each_iteration(two_workers: None) -> None:

@@ -168,7 +168,7 @@ def test_rows_and_columns_are_chosen(loaded: dict[str, mn.Table]) -> None:
     same(table[table["payment"] == "cash"], frame[frame.payment == "cash"])
     same(table[table["payment"] > "card"], frame[frame.payment > "card"])
     same(table[table["payment"] < "cash"], frame[frame.payment < "cash"])
-    same(table[table["payment"] != "cash"], frame[frame.payment.notna() & (frame.payment != "cash")])
+    same(table[table["payment"] != "cash"], frame[frame.payment != "cash"])
     same(table[table["zone"] <= "b"], frame[frame.zone <= "b"])
     same(table[table["zone"] == table["zone"]], frame)
     same(table.dropna(), frame.dropna())
@@ -307,8 +307,7 @@ def test_times_described_as_pandas_does(loaded: dict[str, mn.Table]) -> None:
             elif row == "std" and name != "ride":
                 assert text is None
             elif name == "ride":
-                number, unit = text.split()
-                assert abs(pd.Timedelta(int(number), unit) - wanted) <= pd.Timedelta(1, "us")
+                assert abs(pd.Timedelta(text) - wanted) <= pd.Timedelta(1, "us")
             else:
                 assert abs(pd.Timestamp(text) - wanted) <= pd.Timedelta(1, "us")
     # Half days between dates, and times of which doubles do not hold the nanoseconds.

@@ -28,6 +28,7 @@ from matnb.lazy.creation import eye
 from matnb.lazy.functions.decompositions import inv, svdvals
 from matnb.lazy.functions.indexing import within
 from matnb.lazy.indexing.keys import normalize_axes, one_axis, with_new_axes
+from matnb.lazy.labels import check_one_set
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, number_dtype
@@ -286,6 +287,7 @@ def _path(nodes: Sequence[Expr], optimize: list[object]) -> list[tuple[int, ...]
 @implements(np.linalg.matrix_power)
 def matrix_power(a: object, n: int) -> DistArray:
     """``numpy.linalg.matrix_power``; negative powers for matrices of up to 64 MB."""
+    check_one_set(a, "matrix_power")
     node = expression_of(a)
     try:
         power = operator.index(n)

@@ -587,6 +587,8 @@ def with_expressions(key: object) -> object:
         return expression_of(array) if array.dtype.kind in "iub" and array.ndim else key
     if isinstance(key, np.ndarray):
         return key[()]
+    if hasattr(type(key), "__matnb_mask__"):  # a table's booleans, of which some are missing
+        key = key.__matnb_mask__()  # type: ignore[attr-defined]
     if not isinstance(key, DistArray):
         return key
     node = key.expression

@@ -1,0 +1,422 @@
+"""What texts are written as: numbers, dates, times, true and false; and texts that stand for no value."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.errors import OptionError, UnsupportedError
+from matnb.io.durations import durations_of
+
+if TYPE_CHECKING:
+    import pyarrow
+
+# As pandas reads them, and "NAN", which parsing numbers knows too.
+MISSING = (
+    *("NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None"),
+    *("NaN", "nan", "NAN", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+NO_VALUE = ("", *MISSING)
+TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
+# What values of a type are tried as, where they are not of it.
+WIDER = {"int64": "uint64", "uint64": "float64", "date32": "timestamp[us]", "timestamp[us]": "timestamp[ns]"}
+WIDER |= {"duration[us]": "duration[ns]"}
+TRIED = (
+    *("int64", "uint64", "float64", "bool", "date32"),
+    *("timestamp[us]", "timestamp[ns]", "timestamp[us, UTC]", "duration[us]", "duration[ns]"),
+)
+# Those that Arrow's reader of CSV does not know, or of which it forgets the offset.
+READ_AS_TEXT = ("timestamp[us, UTC]", "duration[us]", "duration[ns]")
+_OFFSET = r"(?P<offset>Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
+WHOLE = r"^[+-]?[0-9]+$"
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_ODD_INTEGER = r"^(-0+|[+-]?0[xX].*)$"  # a zero with a sign is a float's; Arrow takes sixteens for integers
+_EXACT = 2**53  # up to which a double holds each whole number
+NaWord: TypeAlias = str | float
+NaValues: TypeAlias = NaWord | Sequence[NaWord] | Mapping[str, NaWord | Sequence[NaWord]]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The characters in numbers: before the part below one, and between thousands, "" where there is none."""
+
+    decimal: str = "."
+    thousands: str = ""
+
+    @property
+    def are_usual(self) -> bool:
+        """Whether numbers are written as Python writes them."""
+        return self == Marks()
+
+
+def checked_marks(decimal: object, thousands: object) -> Marks:
+    """Return the marks of numbers.
+
+    Raises
+    ------
+    OptionError
+        For anything else than one character each, which no number has elsewhere, and two of them.
+    """
+    for option, value in (("decimal", decimal), ("thousands", thousands)):
+        if value is None and option == "thousands":
+            continue
+        if not isinstance(value, str) or len(value) != 1 or re.match(r'[\w"+\r\n-]', value):
+            raise OptionError(f"{option}={value!r}: give one character, such as ',', not a letter or a sign")
+    if not str(decimal).isascii():
+        raise OptionError(f"decimal={decimal!r}: give a character of ASCII")
+    if decimal == thousands:
+        raise OptionError(f"decimal={decimal!r} and thousands={thousands!r} are one character")
+    return Marks(str(decimal), "" if thousands is None else str(thousands))
+
+
+@dataclass(frozen=True)
+class Missing:
+    """The texts that stand for no value.
+
+    Attributes
+    ----------
+    defaults
+        Those that do so where they are not quoted.
+    given
+        Those that a user named, which do so in quotes too.
+    """
+
+    defaults: tuple[str, ...] = NO_VALUE
+    given: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.defaults + self.given
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Those that are numbers, which stand for no value however they are written."""
+        found = []
+        for text in self.given:
+            try:
+                found.append(float(text))
+            except ValueError:
+                continue
+        return tuple(one for one in found if one == one)
+
+
+@dataclass(frozen=True)
+class MissingTexts:
+    """What stands for no value in each column: of some by name, of all others alike."""
+
+    others: Missing = Missing()
+    by_name: tuple[tuple[str, Missing], ...] = ()
+
+    def of(self, name: str) -> Missing:
+        """Return what stands for no value in a column."""
+        return dict(self.by_name).get(name, self.others)
+
+
+def missing_texts(na_values: NaValues, keep_default_na: bool, names: Sequence[str]) -> MissingTexts:
+    """Return the texts that stand for no value, from options that mean what they mean in pandas.
+
+    Raises
+    ------
+    OptionError
+        For a value that is neither a string nor a number, and a name that no column has.
+    """
+    defaults = NO_VALUE if keep_default_na else ()
+    if not isinstance(na_values, Mapping):
+        return MissingTexts(Missing(defaults, _texts_of(na_values)))
+    for name in na_values:
+        if name not in names:
+            raise OptionError(f"na_values: no column {name!r}; they are {', '.join(map(repr, names[:50]))}")
+    own = [(str(name), Missing(defaults, _texts_of(values))) for name, values in na_values.items()]
+    return MissingTexts(Missing(defaults), tuple(own))
+
+
+def _texts_of(values: NaWord | Sequence[NaWord]) -> tuple[str, ...]:
+    listed = [values] if isinstance(values, str | int | float) else list(values)
+    for value in listed:
+        if not isinstance(value, str | int | float | np.integer | np.floating):
+            raise OptionError(f"na_values: {value!r} is neither a string nor a number")
+    found: dict[str, None] = {}
+    for value in listed:
+        found[str(value)] = None
+        try:
+            number = float(value)
+        except ValueError:
+            continue
+        if number.is_integer():  # 999 is 999.0, too
+            found |= {f"{int(number)}.0": None, str(int(number)): None}
+    return tuple(found)
+
+
+def arrow_type(word: str) -> pyarrow.DataType:
+    """Return Arrow's type of what values are written as; text has a dictionary."""
+    import pyarrow
+
+    if word == "text":
+        return pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+    if word == "date32":
+        return pyarrow.date32()
+    unit, _, zone = word.removeprefix("timestamp[").rstrip("]").partition(", ")
+    if word.startswith("timestamp"):
+        return pyarrow.timestamp(unit, zone or None)
+    if word.startswith("duration"):
+        return pyarrow.duration(word[len("duration[") : -1])
+    return pyarrow.from_numpy_dtype(np.dtype(word))
+
+
+def present(texts: pyarrow.Array, words: Sequence[str]) -> pyarrow.Array:
+    """Return texts with nulls where they stand for no value."""
+    from pyarrow import compute
+
+    return compute.if_else(compute.is_in(texts, strings(words)), None, texts) if words else texts
+
+
+def strings(texts: Sequence[str]) -> pyarrow.Array:
+    """Return an Arrow array of strings."""
+    import pyarrow
+
+    return pyarrow.array(list(texts), pyarrow.string())
+
+
+def without_numbers(values: pyarrow.Array, numbers: Sequence[float]) -> pyarrow.Array:
+    """Return numbers with nulls where they are some that stand for no value."""
+    import pyarrow
+    from pyarrow import compute
+
+    if pyarrow.types.is_integer(values.type):
+        limits = np.iinfo(values.type.to_pandas_dtype())
+        numbers = [int(one) for one in numbers if one == np.floor(one) and limits.min <= one <= limits.max]
+    elif not pyarrow.types.is_floating(values.type):
+        return values
+    if not numbers:
+        return values
+    return compute.if_else(compute.is_in(values, pyarrow.array(numbers, values.type)), None, values)
+
+
+def values_in(
+    texts: pyarrow.Array, word: str, marks: Marks = Marks(), exact: bool = False, takes_nan: bool = True
+) -> pyarrow.Array | None:
+    """Return texts without spaces around them as values of a type; None where one is not of it.
+
+    Parameters
+    ----------
+    texts
+        An Arrow array of strings.
+    word
+        The type, as Arrow writes it.
+    marks
+        How numbers are written.
+    exact
+        Whether a float of a whole number has to be that number.
+    takes_nan
+        Whether "nan" is a number.
+    """
+    from pyarrow import ArrowInvalid, compute
+
+    if word == "bool":
+        is_true = compute.is_in(texts, strings(TRUE))
+        is_one = compute.or_(is_true, compute.is_in(texts, strings(FALSE)))
+        if not compute.all(compute.or_(is_one, texts.is_null()), min_count=0).as_py():
+            return None
+        return compute.if_else(texts.is_null(), None, is_true)
+    if word in ("int64", "uint64", "float64"):
+        plain = _plain_numbers(texts, marks)
+        if plain is None:
+            return None
+        if word != "float64" and _any(compute.match_substring_regex(plain, _ODD_INTEGER)):
+            return None
+        if not takes_nan and _any(compute.match_substring_regex(plain, "^[+-]?[nN][aA][nN]$")):
+            return None
+        texts = compute.replace_substring_regex(plain, r"^\+([0-9.iI])", r"\1")
+    if word.startswith("duration"):
+        made = durations_of(texts)
+        if made is not None and word == "duration[ns]":
+            return made.cast(arrow_type(word))
+        return None if made is None or made.type != arrow_type(word) else made
+    try:
+        made = texts.cast(arrow_type(word))
+    except ArrowInvalid:
+        return None
+    if word == "timestamp[us, UTC]":
+        return _with_offset(texts, made)
+    return None if exact and word == "float64" and inexact_place(texts, made) is not None else made
+
+
+def offsets_in(texts: pyarrow.Array) -> list[str]:
+    """Return the offsets that times are written with, "UTC" for that of zero."""
+    from pyarrow import compute
+
+    found = compute.extract_regex(texts, _OFFSET).field(0).filter(texts.is_valid()).unique().to_pylist()
+    named = (f"{one[:3]}:{one[3:].strip(':') or '00'}" for one in found if one is not None and one != "Z")
+    made = {"UTC" if one[1:] == "00:00" else one for one in named}
+    return sorted(made | ({"UTC"} if "Z" in found else set()))
+
+
+def _with_offset(texts: pyarrow.Array, times: pyarrow.Array) -> pyarrow.Array:
+    # Times of the offset that they are written with, of UTC if of several, of no type if there is none.
+    import pyarrow
+
+    offsets = offsets_in(texts)
+    if not offsets:
+        return pyarrow.nulls(len(times))
+    return times.cast(pyarrow.timestamp("us", offsets[0] if len(offsets) == 1 else "UTC"))
+
+
+def _plain_numbers(texts: pyarrow.Array, marks: Marks) -> pyarrow.Array | None:
+    # Numbers as Python writes them; None where the marks are not where they belong.
+    from pyarrow import compute
+
+    if marks.are_usual:
+        return texts
+    if marks.thousands:
+        grouped = compute.match_substring_regex(texts, _groups(marks))
+        texts = compute.if_else(grouped, compute.replace_substring(texts, marks.thousands, ""), texts)
+        if _any(compute.match_substring(texts, marks.thousands)):
+            return None
+    if marks.decimal != ".":
+        if _any(compute.match_substring(texts, ".")):
+            return None
+        texts = compute.replace_substring(texts, marks.decimal, ".")
+    return texts
+
+
+def _groups(marks: Marks) -> str:
+    mark, point = re.escape(marks.thousands), re.escape(marks.decimal)
+    return rf"^[+-]?[0-9]{{1,3}}({mark}[0-9]{{2,3}})*{mark}[0-9]{{3}}({point}[0-9]*)?$"  # 12,34,567 too
+
+
+def _any(found: pyarrow.Array) -> bool:
+    from pyarrow import compute
+
+    return bool(compute.any(found, min_count=0).as_py())
+
+
+def inexact_place(texts: pyarrow.Array, values: pyarrow.Array) -> int | None:
+    """Return the place of the first whole number that the float made of it is not; None if all are."""
+    from pyarrow import compute
+
+    found = values.to_numpy(zero_copy_only=False)
+    with np.errstate(invalid="ignore"):
+        large = np.flatnonzero(np.abs(found) >= _EXACT)
+    if not large.size:
+        return None
+    written = texts.take(large)
+    is_whole = compute.match_substring_regex(written, WHOLE)
+    places = large[is_whole.to_numpy(zero_copy_only=False)].tolist()
+    for place, text in zip(places, written.filter(is_whole).to_pylist(), strict=True):
+        value = float(found[place])
+        if not np.isfinite(value) or int(text) != int(value):  # a finite one has 309 digits at most
+            return int(place)
+    return None
+
+
+# Texts of a column as numbers and times, where a user asks for them.
+
+
+def numbers_in(texts: pyarrow.Array, marks: Marks, whole: bool) -> pyarrow.Array:
+    """Return each text as a number, null where it is none.
+
+    A sign of a currency in front or at the end is left out, and a percent sign divides by 100.
+
+    Parameters
+    ----------
+    texts
+        An Arrow array of strings.
+    marks
+        How numbers are written.
+    whole
+        Whether they are whole numbers, int64 or, if one needs it and none is negative, uint64; else float64.
+    """
+    import pyarrow
+    from pyarrow import compute
+
+    texts = compute.utf8_trim_whitespace(texts)
+    texts = compute.replace_substring_regex(texts, r"^([+-]?)\s*\p{Sc}\s*([+-]?)", r"\1\2")
+    texts = compute.replace_substring_regex(texts, r"\s*\p{Sc}$", "")
+    is_percent = compute.match_substring_regex(texts, r"[0-9.]\s*%$")
+    texts = compute.if_else(is_percent, compute.replace_substring_regex(texts, r"\s*%$", ""), texts)
+    point = re.escape(marks.decimal)
+    is_number = compute.match_substring_regex(
+        texts, rf"^[+-]?([0-9]+({point}[0-9]*)?|{point}[0-9]+)([eE][+-]?[0-9]+)?$"
+    )
+    if marks.thousands:
+        grouped = compute.match_substring_regex(texts, _groups(marks))
+        texts = compute.if_else(grouped, compute.replace_substring(texts, marks.thousands, ""), texts)
+        is_number = compute.or_(is_number, grouped)
+    texts = compute.if_else(is_number, compute.replace_substring(texts, marks.decimal, "."), None)
+    texts = compute.replace_substring_regex(texts, r"^\+", "")
+    if whole:
+        texts = compute.if_else(is_percent, None, compute.replace_substring_regex(texts, r"\.0*$", ""))
+        return _integers(compute.if_else(compute.match_substring_regex(texts, WHOLE), texts, None))
+    has_exponent = compute.match_substring_regex(texts, "[eE]")
+    hundredth = compute.binary_join_element_wise(texts, "e-2", "")  # so that it is rounded once
+    plain = compute.if_else(compute.and_not(is_percent, has_exponent), hundredth, texts)
+    made = plain.cast(pyarrow.float64())
+    divided = compute.divide(made, 100.0)
+    return compute.if_else(compute.and_(is_percent, has_exponent), divided, made)
+
+
+def _integers(texts: pyarrow.Array) -> pyarrow.Array:
+    # Whole numbers of the narrower type that holds them; null where none does.
+    import pyarrow
+
+    numbers = [None if text is None or len(text) > 20 else int(text) for text in texts.to_pylist()]
+    there = [one for one in numbers if one is not None]
+    is_large = max(there, default=0) >= 2**63 and min(there) >= 0
+    low, high = (0, 2**64) if is_large else (-(2**63), 2**63)
+    kept = [one if one is not None and low <= one < high else None for one in numbers]
+    return pyarrow.array(kept, pyarrow.uint64() if is_large else pyarrow.int64())
+
+
+_OF_THE_DAY = re.compile("%[HIMSfpcXT]")
+
+
+def times_in(texts: pyarrow.Array, format: str | None) -> tuple[npt.NDArray[np.datetime64], str]:
+    """Return each text as a count of a unit since 1970, ``NaT`` where it is none, and the unit.
+
+    Parameters
+    ----------
+    texts
+        An Arrow array of strings.
+    format
+        As :meth:`datetime.datetime.strptime` has it; None for ISO 8601.
+    """
+    listed = [None if text is None else text.strip() for text in texts.to_pylist()]
+    if format is None:
+        return _iso_times(listed)
+    moments = []
+    for text in listed:
+        try:
+            moment = None if text is None else datetime.datetime.strptime(text, format)
+        except ValueError:
+            moment = None
+        if moment is not None and moment.tzinfo is not None:
+            raise UnsupportedError(f"to_datetime({format!r}): zones are not read; leave %z and %Z out")
+        moments.append(moment)
+    unit = "us" if _OF_THE_DAY.search(format) else "D"
+    return np.array([np.datetime64("NaT") if one is None else one for one in moments], f"M8[{unit}]"), unit
+
+
+def _iso_times(texts: Sequence[str | None]) -> tuple[npt.NDArray[np.datetime64], str]:
+    # In the coarsest unit that holds all that are times.
+    units = {"date32": "D", "timestamp[us]": "us", "timestamp[ns]": "ns"}
+    is_time = [
+        text is not None and any(values_in(strings([text]), word) is not None for word in units)
+        for text in texts
+    ]
+    there = strings([text for text, known in zip(texts, is_time, strict=True) if known and text is not None])
+    fitting = [unit for word, unit in units.items() if values_in(there, word) is not None]
+    unit = fitting[0] if fitting else "us"
+    found = np.full(len(texts), "NaT", f"M8[{unit}]")
+    for place, text in enumerate(texts):
+        if is_time[place] and text is not None:
+            moment = np.datetime64(text.replace(" ", "T", 1))
+            if moment.astype(found.dtype) == moment:  # beside days of long ago, nanoseconds have no room
+                found[place] = moment
+    return found, unit

@@ -1,0 +1,215 @@
+"""Columns of what readers found, and of the data of other libraries: frames, Arrow tables, arrays, lists."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.blocks.foreign import is_missing_value
+from matnb.errors import DTypeError, FileContentWarning, RangeError
+from matnb.io.columns import ColumnFacts, ColumnValues, by_code_point, kind_of, places_among, values_of
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray, owned_array
+from matnb.tables.columns import Column, TextColumn
+from matnb.tables.masked import MaskedColumn
+from matnb.tables.times import TimeColumn
+
+_OF_INDEX = re.compile(r"__index_level_\d+__")  # what Arrow calls a level of a pandas frame without a name
+
+
+def column_of(facts: ColumnFacts, codes: DistArray, mask: DistArray | None) -> DistArray | Column:
+    """Return a column of a table, given what is known of it and its arrays."""
+    may_miss = facts.num_missing != 0
+    if facts.kind.word == "text":
+        return TextColumn(codes, facts.labels, may_miss)
+    if facts.kind.unit:
+        return TimeColumn(codes, facts.kind.word, facts.kind.unit, may_miss, facts.kind.zone)
+    return codes if mask is None else MaskedColumn(codes, mask)
+
+
+def columns_from(data: Any) -> tuple[dict[str, DistArray | Column], frozenset[str]]:
+    """Return the columns of a frame, or of another object with Arrow's stream, and which miss no value.
+
+    Labels of a pandas frame's index that has no name are columns named as ``frame.reset_index()`` names them.
+
+    Raises
+    ------
+    DTypeError
+        For a column that no table holds; the message names it.
+
+    Warns
+    -----
+    FileContentWarning
+        For an index of whole numbers without a name that are no range: it is left out.
+    """
+    import pyarrow
+
+    try:
+        arrow = pyarrow.table(data)
+    except (pyarrow.ArrowException, TypeError, ValueError, OverflowError) as error:
+        if not hasattr(data, "columns") or not hasattr(data, "reset_index"):
+            raise DTypeError(f"the table has a column that cannot be taken: {error}") from None
+        made = {str(name): column_from(str(name), data[name]) for name in data.columns}
+        return made, frozenset()
+    arrow = _with_index(arrow)
+    names = arrow.column_names
+    for name in names if hasattr(data, "reset_index") else ():
+        if getattr(arrow.schema.field(name).type, "tz", None) and data.get(name) is not None:
+            place = names.index(name)
+            column = _with_one_zone(name, data[name], arrow.column(name))
+            arrow = arrow.set_column(place, name, column)
+    for name in names:
+        if names.count(name) > 1:
+            raise DTypeError(f"{names.count(name)} columns named {name!r}: give each a name of its own")
+    values = {name: _values_of(name, arrow.column(name)) for name in names}
+    complete = frozenset(name for name, one in values.items() if not one.num_missing)
+    return {name: _column_of_values(one) for name, one in values.items()}, complete
+
+
+def _with_index(arrow: Any) -> Any:
+    import pyarrow
+
+    levels = [name for name in arrow.column_names if _OF_INDEX.fullmatch(name)]
+    if len(levels) == 1 and pyarrow.types.is_integer(arrow.schema.field(levels[0]).type):
+        warnings.warn(
+            "the index of the frame, whole numbers without a name, is left out: frame.reset_index() makes it "
+            "a column, and frame.reset_index(drop=True) says that it counts rows",
+            FileContentWarning,
+            stacklevel=4,
+        )
+        return arrow.drop_columns(levels)
+    new = {name: f"level_{place}" for place, name in enumerate(levels)}
+    if len(levels) == 1 and "index" not in arrow.column_names:
+        new = {levels[0]: "index"}
+    return arrow.rename_columns([new.get(name, name) for name in arrow.column_names])
+
+
+def columns_of_mapping(data: Mapping[Any, Any]) -> tuple[dict[str, DistArray | Column], frozenset[str]]:
+    """Return the columns of a dict, and which of them miss no value."""
+    made = {str(name): column_from(str(name), one) for name, one in data.items()}
+    known = {str(name): one for name, one in data.items() if not isinstance(one, DistArray | Column)}
+    return made, frozenset(name for name, one in known.items() if not _has_nan(one))
+
+
+def _has_nan(values: object) -> bool:
+    found = np.asarray(values)
+    return found.dtype.kind not in "biu" and not (found.dtype.kind == "f" and not np.isnan(found).any())
+
+
+def column_from(name: str, one: object) -> DistArray | Column:
+    """Return a column of an array, a list, or another library's column.
+
+    Raises
+    ------
+    DTypeError
+        For values of several types, and types that no table holds.
+    RangeError
+        For whole numbers beyond 64 bits.
+    """
+    import pyarrow
+
+    if isinstance(one, Column):
+        return one
+    if isinstance(one, DistArray):
+        if one.ndim != 1 or one.sparse:
+            raise DTypeError(f"column {name!r} of shape {one.shape}: give a dense array with one axis")
+        return one
+    if isinstance(one, np.ndarray) and one.dtype.kind in "biuf":
+        return column_from(name, asarray(one))
+    if isinstance(one, np.ndarray) and one.dtype == np.dtypes.StringDType():
+        one = one.astype(object)
+    if isinstance(one, np.ndarray) and one.dtype.kind in "mM":
+        one = _in_unit_of_arrow(one)
+    try:
+        is_arrow = isinstance(one, pyarrow.Array | pyarrow.ChunkedArray)
+        made = one if is_arrow else pyarrow.array(one, from_pandas=True)
+    except OverflowError:
+        made = _large_whole_numbers(name, one)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise DTypeError(f"column {name!r} is not a column of a table: {error}") from None
+    if not is_arrow and getattr(cast(Any, made).type, "tz", None):
+        made = _with_one_zone(name, one, made)
+    return _column_of_values(_values_of(name, made))
+
+
+def _with_one_zone(name: str, values: Any, made: Any) -> Any:
+    # Arrow gives times of Python's the zone of the first one, and takes those without a zone for UTC's.
+    import pyarrow
+
+    if getattr(values, "dtype", None) != np.dtype(object) and not isinstance(values, list | tuple):
+        return made
+    zones = {one.tzinfo for one in values if isinstance(one, datetime) and not is_missing_value(one)}
+    if None in zones:
+        raise DTypeError(f"column {name!r} has times with a zone and times without one: give all of them one")
+    if len(zones) < 2:
+        return made
+    warnings.warn(
+        f"times of column {name!r} have {len(zones)} zones, and are taken as UTC: "
+        f't[{name!r}].to_zone("Europe/Berlin") has the clocks of a zone',
+        FileContentWarning,
+        stacklevel=5,
+    )
+    return made.cast(pyarrow.timestamp(made.type.unit, "UTC"))
+
+
+def _large_whole_numbers(name: str, values: Any) -> Any:
+    # Python's numbers, of which some are beyond int64.
+    import pyarrow
+
+    try:
+        return pyarrow.array(values, pyarrow.uint64(), from_pandas=True)
+    except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
+        numbers = [one for one in values if isinstance(one, int | np.integer)]
+        large = max(numbers, key=lambda one: abs(int(one)), default=None)
+        is_beyond = large is not None and not -(2**63) <= large < 2**64
+        raise RangeError(
+            f"column {name!r} has {large}, and no integer type of 64 bits holds "
+            f"{'it' if is_beyond else 'all its numbers'}: give them as text, list(map(str, values))"
+        ) from None
+
+
+def _in_unit_of_arrow(times: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    # Arrow has dates of days, times and durations of seconds and shorter ones.
+    unit, kind = np.datetime_data(times.dtype)[0], times.dtype.kind
+    if kind == "M" and unit in ("Y", "M", "W"):
+        return times.astype("M8[D]")
+    is_long = unit in ("h", "m") or (kind == "m" and unit in ("D", "W"))
+    return times.astype(f"{kind}8[s]") if is_long else times
+
+
+def _values_of(name: str, column: Any) -> ColumnValues:
+    import pyarrow
+
+    if kind_of(column.type) is None:
+        raise DTypeError(
+            f"column {name!r} is of type {column.type}, which tables do not support: leave it out"
+        )
+    if pyarrow.types.is_decimal(column.type) and column.type.scale > 0:
+        warnings.warn(
+            f"decimal numbers of column {name!r} are taken as floats, which rounds them",
+            FileContentWarning,
+            stacklevel=5,
+        )
+    found = values_of(column)
+    if pyarrow.types.is_decimal(column.type) and column.type.scale == 0 and found.kind.stored.kind == "f":
+        raise RangeError(f"column {name!r} has whole numbers beyond 64 bits: cast them to text")
+    return found
+
+
+def _column_of_values(one: ColumnValues) -> DistArray | Column:
+    may_miss = one.num_missing > 0
+    values = owned_array(np.ascontiguousarray(one.values))
+    if one.kind.word == "text":
+        assert one.labels is not None, "of text"
+        ordered = by_code_point([one.labels])
+        codes = places_among(one.labels, ordered)[one.values]
+        return TextColumn(owned_array(codes), ordered, may_miss)
+    if one.kind.unit:
+        return TimeColumn(values, one.kind.word, one.kind.unit, may_miss, one.kind.zone)
+    return MaskedColumn(values, owned_array(one.missing)) if one.missing is not None else values

@@ -1,0 +1,394 @@
+"""Columns of whole numbers or booleans of which some are missing: exact values, and a mask beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from numbers import Number
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from matnb.blocks.foreign import is_missing_value
+from matnb.errors import DTypeError, OptionError
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray
+from matnb.lazy.evaluator import evaluator
+from matnb.lazy.functions.mapping import replicated
+from matnb.tables.columns import Column
+
+_COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+_PREDICATES = (*_COMPARISONS, np.isinf, np.signbit)  # booleans that say something of a value
+_CONNECTIVES = {
+    **dict.fromkeys((np.bitwise_and, np.logical_and), "and"),
+    **dict.fromkeys((np.bitwise_or, np.logical_or), "or"),
+    **dict.fromkeys((np.bitwise_xor, np.logical_xor), "xor"),
+}
+# Of these NaN has a meaning that is not "missing where an operand is", and products need whole arrays.
+_OF_FLOATS = (np.fmax, np.fmin)
+
+
+class MaskedColumn(Column, NDArrayOperatorsMixin):
+    """Whole numbers or booleans of which some are missing: exact values, and a mask beside them.
+
+    Values never pass through floats unless a function asks for them. Ufuncs whose result is whole, such as
+    ``c + 1`` and ``c // 2``, give such columns; those whose result is a float, such as ``c / 2``, give arrays
+    with NaN for missing values. Missing values compare as NaN does: ``!=`` is True, all other comparisons are
+    False. Booleans are combined by ``& | ^ ~`` in three values, as in pandas and polars, and pick rows where
+    they are True. Other functions of NumPy's take the column as floats with NaN and refuse a value that no
+    float64 has.
+
+    Examples
+    --------
+    >>> import numpy as np, matnb as mn
+    >>> t = mn.table({"people": [1, None, 3]})
+    >>> t["people"].compute()
+    array([ 1., nan,  3.])
+    >>> int(t["people"].sum())
+    4
+    >>> np.where(t["people"].isna(), 0, t["people"]).compute()
+    array([1, 0, 3])
+    """
+
+    def __init__(self, codes: DistArray, mask: DistArray, may_miss: bool = True) -> None:
+        super().__init__(codes, may_miss)
+        self._mask = mask
+
+    def __getitem__(self, key: Any) -> MaskedColumn:
+        self._check_key(key)
+        return MaskedColumn(self.codes[key], self._mask[key], self.may_miss)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the values."""
+        return self.codes.dtype
+
+    def _word(self) -> str:
+        return f"{self.dtype} or missing"
+
+    @property
+    def missing(self) -> DistArray:
+        """A boolean mask of missing values."""
+        return self._mask
+
+    def compute(self) -> npt.NDArray[Any]:
+        """Compute the column and return a NumPy array.
+
+        Without a missing value it has the column's dtype. With one it is float64, with NaN for missing
+        values, if float64 has all others exactly, and an array of objects if not: Python's numbers, and None.
+
+        Raises
+        ------
+        TooLargeError
+            If the values exceed the session's ``compute_limit``.
+        """
+        if len(self):
+            evaluator().persist([self.codes.expression, self._mask.expression])
+        values, gone = np.asarray(self.codes.compute()), np.asarray(self._mask.compute())
+        if not gone.any():
+            return values
+        if not (gone | _is_exact(values)).all():
+            found = values.astype(object)
+            found[gone] = None
+            return found
+        return np.where(gone, np.nan, values.astype(np.float64))
+
+    # Other forms
+
+    def to_float(self) -> DistArray:
+        """Return the values as float64, rounded where they need to be, with NaN for missing ones."""
+        return np.where(self._mask, np.nan, self.codes.astype(np.float64))  # type: ignore[return-value]
+
+    def __matnb_array__(self) -> DistArray:
+        """Return the values as float64 with NaN; a value that is none is an error when it is computed."""
+        if self.codes.dtype.itemsize < 8:
+            return self.to_float()
+        codes: Any = self.codes
+        lost = np.where(self._mask | _is_exact(codes), codes.dtype.type(0), codes)
+        check = partial(_checked, name=self.name, dtype=str(self.dtype))
+        nan = replicated(check, lost.min(initial=0), lost.max(initial=0), like=np.nan)
+        return np.where(self._mask, nan, codes.astype(np.float64))  # type: ignore[return-value]
+
+    def __matnb_mask__(self) -> DistArray:
+        """Return where values are there and true: the rows that the column picks.
+
+        Raises
+        ------
+        DTypeError
+            For a column of numbers.
+        """
+        if self.dtype.kind != "b":
+            raise DTypeError(
+                f"a column of {self._word()} picks no rows: compare it, as in t[{self.name!r}] > 0; "
+                "fillna makes numbers of rows of it"
+            )
+        return self._truth()  # type: ignore[no-any-return]
+
+    def present(self) -> DistArray:
+        """Return the values that are not missing; their number is computed immediately."""
+        return self.codes[~self._mask]
+
+    def fillna(self, value: int) -> DistArray:
+        """Return the values as an array of their dtype, with a number where they are missing.
+
+        Raises
+        ------
+        DTypeError
+            For a value that is not a whole number of the dtype, or a boolean where the column has booleans.
+        """
+        number = self._number(value)
+        if number is None or (self.dtype.kind == "b") != isinstance(value, bool | np.bool_):
+            raise DTypeError(
+                f"fillna({value!r}) of a column of {self.dtype}: give a value of that dtype; "
+                "to_float() is an array of floats with NaN"
+            )
+        return np.where(self._mask, self.dtype.type(number), self.codes)  # type: ignore[return-value]
+
+    # Statistics, of the values that are there
+
+    def sum(self) -> DistArray:
+        """Return the sum, skipping missing values, in the dtype of ``np.sum``."""
+        return np.sum(self._filled(0))  # type: ignore[no-any-return]  # a handle
+
+    def mean(self) -> DistArray:
+        """Return the mean, skipping missing values."""
+        return np.nanmean(self.to_float())  # type: ignore[return-value]
+
+    def std(self, ddof: int = 0) -> DistArray:
+        """Return the standard deviation, skipping missing values."""
+        return np.nanstd(self.to_float(), ddof=ddof)  # type: ignore[return-value]
+
+    def min(self) -> DistArray:
+        """Return the minimum, skipping missing values; NaN where all are, which is computed immediately."""
+        return self._extreme(np.min, 1 if self.dtype.kind == "b" else np.iinfo(self.dtype).max)
+
+    def max(self) -> DistArray:
+        """Return the maximum, skipping missing values; NaN where all are, which is computed immediately."""
+        return self._extreme(np.max, 0 if self.dtype.kind == "b" else np.iinfo(self.dtype).min)
+
+    def any(self) -> DistArray:
+        """Return whether any value that is there is not zero."""
+        return self._truth().any()  # type: ignore[no-any-return]  # a handle
+
+    def all(self) -> DistArray:
+        """Return whether all values that are there are not zero."""
+        return (self._truth() | self._mask).all()  # type: ignore[no-any-return]
+
+    def _extreme(self, function: Callable[..., Any], neutral: int) -> DistArray:
+        if bool(self._mask.all()):
+            return asarray(np.nan)
+        return cast(DistArray, function(self._filled(neutral)))
+
+    def _filled(self, value: int) -> Any:
+        return np.where(self._mask, self.dtype.type(value), self.codes)
+
+    def _truth(self) -> Any:
+        # Where a value is there and not zero.
+        codes: Any = self.codes
+        return (codes if self.dtype.kind == "b" else codes != 0) & ~self._mask
+
+    # Comparisons with values
+
+    def _number(self, value: object) -> int | None:
+        if not isinstance(value, Number | np.generic) or isinstance(value, np.datetime64 | np.timedelta64):
+            raise DTypeError(f"{value!r} cannot be compared with a column of {self.dtype}: give numbers")
+        try:
+            whole = int(cast(Any, value))
+        except (OverflowError, TypeError):  # infinities, and complex numbers
+            return None
+        if self.dtype.kind == "b":
+            return whole if value in (0, 1) else None
+        info = np.iinfo(self.dtype)
+        return whole if whole == value and info.min <= whole <= info.max else None
+
+    # NumPy's protocols
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
+        if method != "__call__" or options or ufunc.signature is not None or ufunc in _OF_FLOATS:
+            return getattr(ufunc, method)(*_as_floats(inputs), **_as_floats(options))
+        if ufunc in _CONNECTIVES and (ufunc.__name__[:3] == "log" or _are_boolean(inputs)):
+            return _connected(_CONNECTIVES[ufunc], *inputs)
+        if ufunc in (np.isnan, np.isfinite):
+            return self._mask if ufunc is np.isnan else ~self._mask
+        if ufunc in _COMPARISONS:
+            for one in inputs:
+                if isinstance(one, str | bytes):
+                    raise DTypeError(
+                        f"{one!r} cannot be compared with a column of {self.dtype}: give numbers"
+                    )
+            inputs = tuple(np.nan if is_missing_value(one) else one for one in inputs)
+        columns = [one for one in inputs if isinstance(one, MaskedColumn)]
+        gone: Any = columns[0]._mask
+        for one in columns[1:]:
+            gone = gone | one._mask
+        found = ufunc(*(one.codes if isinstance(one, MaskedColumn) else one for one in inputs))
+        if ufunc in _PREDICATES:
+            return found | gone if ufunc is np.not_equal else found & ~gone
+        several = found if isinstance(found, tuple) else (found,)
+        made = tuple(_with_missing(one, gone) for one in several)
+        return made if isinstance(found, tuple) else made[0]
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: object, args: Any, kwargs: Mapping[str, object]
+    ) -> object:
+        exact = _FUNCTIONS.get(function)
+        if exact is not None and not kwargs:
+            found = exact(*args)
+            if found is not NotImplemented:
+                return found
+        if function in _MOVES and isinstance(args[0], MaskedColumn):
+            values, gone = (function(one, *args[1:], **kwargs) for one in (args[0].codes, args[0]._mask))
+            return MaskedColumn(values, gone)
+        return function(*_as_floats(args), **_as_floats(kwargs))
+
+
+def _is_exact(values: Any) -> Any:
+    # Where whole numbers are floats exactly. A float beyond the dtype is that of none of its numbers: the
+    # largest of 64 bits are odd.
+    dtype = values.dtype
+    if dtype.kind == "b" or dtype.itemsize < 8:
+        return np.ones_like(values, np.bool_)
+    floats = values.astype(np.float64)
+    is_within = floats < 2.0 ** (63 if dtype.kind == "i" else 64)
+    return is_within & (np.where(is_within, floats, 0.0).astype(dtype) == values)
+
+
+def _checked(least: Any, greatest: Any, name: str, dtype: str) -> float:
+    # NaN, unless a value is no float: then these are the least and the greatest of such values, and not 0.
+    if not least and not greatest:
+        return np.nan
+    column = f"t[{name!r}]" if name else "the column"
+    raise OptionError(
+        f"{column} of {dtype} has missing values, and {int(greatest or least)}, which no float64 is exactly: "
+        f"an array with NaN would round it. {column}.fillna(0) and {column}.present() have whole numbers, "
+        f"{column}.to_float() rounds"
+    )
+
+
+def _as_floats(value: Any) -> Any:
+    # Arguments with arrays in place of columns.
+    if isinstance(value, MaskedColumn):
+        return value.__matnb_array__()
+    if type(value) in (list, tuple):
+        return type(value)(map(_as_floats, value))
+    return {name: _as_floats(one) for name, one in value.items()} if type(value) is dict else value
+
+
+def _with_missing(values: Any, gone: Any) -> Any:
+    # Whole numbers beside a mask, floats with NaN.
+    if values.dtype.kind in "biu":
+        return MaskedColumn(values, gone)
+    return np.where(gone, values.dtype.type(np.nan), values)
+
+
+def _parts(value: object) -> tuple[Any, Any]:
+    # Values and mask of an operand; False where it misses none.
+    if isinstance(value, MaskedColumn):
+        return value.codes, value._mask
+    return value, False
+
+
+def _are_boolean(operands: tuple[object, ...]) -> bool:
+    return all(getattr(one, "dtype", np.asarray(one).dtype).kind == "b" for one in operands)
+
+
+def _connected(word: str, one: object, other: object) -> MaskedColumn:
+    # Kleene's logic: a missing value counts where both truths would give another result.
+    (a, not_a), (b, not_b) = (_truths(value) for value in (one, other))
+    if word == "and":
+        found, opposite = a & b, not_a | not_b
+    elif word == "or":
+        found, opposite = a | b, not_a & not_b
+    else:
+        found, opposite = (a & not_b) | (not_a & b), (a & b) | (not_a & not_b)
+    return MaskedColumn(found, ~(found | opposite))
+
+
+def _truths(value: object) -> tuple[Any, Any]:
+    # Where an operand is true, and where it is false.
+    values, gone = _parts(value)
+    values = values if isinstance(values, DistArray) else asarray(values)
+    is_true = values if values.dtype.kind == "b" else values != 0
+    return (is_true, ~is_true) if gone is False else (is_true & ~gone, ~is_true & ~gone)
+
+
+# Functions that keep whole numbers; NotImplemented where floats have to do.
+
+
+def _chosen(condition: Any, *choices: Any) -> Any:
+    if isinstance(condition, MaskedColumn):
+        condition = condition._truth()
+    if not choices or not any(isinstance(one, MaskedColumn) for one in choices):
+        return np.where(condition, *choices)
+    (one, no_one), (other, no_other) = map(_parts, choices)
+    found = np.where(condition, one, other)
+    where = asarray(condition)
+    # Where the condition is a column's own mask, nothing of that column that is missing is chosen.
+    if no_one is False and where.expression is no_other.expression:
+        return found
+    if no_other is False and where.expression is (~no_one).expression:
+        return found
+    return _with_missing(found, np.where(where, no_one, no_other))
+
+
+def _sorted(column: Any) -> Any:
+    # Missing values last, where NaN is.
+    there = np.sort(column.present())
+    count = len(column) - len(there)
+    if not count:
+        return there
+    values: Any = np.concatenate([there, np.zeros(count, column.dtype)])
+    return MaskedColumn(values, asarray(np.arange(len(column)) >= len(there)))
+
+
+def _distinct(column: Any) -> Any:
+    there = np.unique(column.present())
+    if bool(~column.missing.any()):
+        return there
+    values: Any = np.concatenate([there, np.zeros(1, column.dtype)])
+    return MaskedColumn(values, asarray(np.arange(len(values)) == len(there)))
+
+
+def _concatenated(columns: Any) -> Any:
+    if not all(getattr(one, "ndim", 1) == 1 for one in columns):
+        return NotImplemented
+    values, masks = zip(*map(_parts, columns), strict=True)
+    masks = tuple(
+        np.zeros(len(one), np.bool_) if mask is False else mask
+        for one, mask in zip(columns, masks, strict=True)
+    )
+    return _with_missing(np.concatenate(values), np.concatenate(masks))
+
+
+def _differences(column: Any, *rest: Any) -> Any:
+    return NotImplemented if rest else column[1:] - column[:-1]
+
+
+def _within(values: Any, wanted: Any) -> Any:
+    if isinstance(values, MaskedColumn):
+        return values.isin(wanted)
+    return np.isin(values, wanted.present())
+
+
+_FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.where: _chosen,
+    np.isin: _within,
+    np.sort: _sorted,
+    np.argsort: lambda column: np.lexsort((column.codes, column.missing.astype(np.int8))),
+    np.unique: _distinct,
+    np.concatenate: _concatenated,
+    np.diff: _differences,
+    np.clip: lambda column, least, most: np.minimum(np.maximum(column, least), most),
+    np.nansum: lambda column: column.sum(),
+    np.nanmin: lambda column: column.min(),
+    np.nanmax: lambda column: column.max(),
+    np.any: lambda column: column.any(),
+    np.all: lambda column: column.all(),
+    np.count_nonzero: lambda column: np.count_nonzero(column._truth()),
+    np.nonzero: lambda column: np.nonzero(column._truth()),
+    np.flatnonzero: lambda column: np.flatnonzero(column._truth()),
+}
+# Functions that give elements other places.
+_MOVES: tuple[Callable[..., Any], ...] = (np.flip, np.roll, np.take, np.repeat, np.tile, np.copy, np.delete)

@@ -1,0 +1,220 @@
+"""Sparse matrices of tables, whose rows and columns have labels that follow them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.errors import ShapeError
+from matnb.expr.nodes import Expr
+from matnb.lazy.array import DistArray
+from matnb.lazy.labels import are_same, difference
+
+Labels = npt.NDArray[Any]
+
+
+class _Axis:
+    # The labels of an axis. Those that an array of the workers picks are picked when they are asked for.
+
+    def __init__(self, values: Labels | None, origin: _Axis | None = None, key: Any = None) -> None:
+        self._values, self._origin, self._key = values, origin, key
+
+    @property
+    def values(self) -> Labels:
+        if self._values is None:
+            assert self._origin is not None, "of labels that are picked"
+            self._values = self._origin.values[np.asarray(self._key)]
+        return self._values
+
+    def picked(self, key: Any) -> _Axis:
+        if isinstance(key, slice) and key == slice(None):
+            return self
+        if isinstance(key, DistArray):
+            return _Axis(None, self, key)
+        return _Axis(self.values[key if isinstance(key, slice) else np.asarray(key)])
+
+    def is_that_of(self, other: _Axis) -> bool:
+        return self is other or are_same(self.values, other.values)
+
+
+class Pivot(DistArray):
+    """A sparse matrix with row and column labels, as returned by ``Table.pivot``.
+
+    The transpose, slices, rows and columns that an index picks, and functions element by element keep the
+    labels; products have the row labels of the first matrix and the column labels of the second. What else is
+    made of the matrix has none. Two pivots are combined only if their labels are the same, and graph
+    algorithms refuse one whose rows have other labels than its columns.
+
+    Attributes
+    ----------
+    row_labels, column_labels
+        NumPy arrays; text as objects.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> P = mn.table({"user": ["a", "b", "a"], "film": [7, 7, 9]}).pivot("user", "film")
+    >>> (2 * P.T)[:, 1:].column_labels.tolist()
+    ['b']
+    """
+
+    __slots__ = ("_columns", "_rows")
+
+    def __init__(self, matrix: DistArray, row_labels: Labels, column_labels: Labels) -> None:
+        super().__init__(matrix.expression)
+        self._rows, self._columns = _Axis(row_labels), _Axis(column_labels)
+
+    @property
+    def row_labels(self) -> Labels:
+        """The labels of the rows."""
+        return self._rows.values
+
+    @property
+    def column_labels(self) -> Labels:
+        """The labels of the columns."""
+        return self._columns.values
+
+    def without_labels(self) -> DistArray:
+        """Return the matrix alone, which is combined with others row by row and column by column."""
+        return DistArray(self.expression)
+
+    def copy(self, order: str = "C") -> DistArray:
+        """Return an array with the same values; later assignments to either do not affect the other."""
+        return _labelled(self.without_labels(), self._rows, self._columns)
+
+    def transpose(self, *axes: int | Sequence[int] | None) -> DistArray:
+        """Return the matrix with its axes permuted; by default in reverse order."""
+        found = super().transpose(*axes)
+        order = axes[0] if len(axes) == 1 and isinstance(axes[0], Sequence) else axes
+        is_same = len(order) == 2 and order[0] in (0, -2)
+        return _labelled(found, *((self._rows, self._columns) if is_same else (self._columns, self._rows)))
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        """Return the matrix with two axes swapped."""
+        return self.copy() if axis1 % 2 == axis2 % 2 else self.transpose()
+
+    @property
+    def mT(self) -> Any:
+        """The matrix transposed."""
+        return self.transpose()
+
+    def __getitem__(self, key: object) -> DistArray:
+        found = super().__getitem__(key)
+        keys = key if isinstance(key, tuple) else (key,)
+        if any(one is None for one in keys) or found.ndim != 2:
+            return found
+        parts = list(keys)
+        if any(one is Ellipsis for one in parts):
+            place = next(number for number, one in enumerate(parts) if one is Ellipsis)
+            parts[place : place + 1] = [slice(None)] * (3 - len(parts))
+        parts = [*parts, *[slice(None)] * (2 - len(parts))]
+        crossed = [np.ndim(cast(Any, one)) for one in parts]
+        if crossed == [2, 2]:  # of np.ix_
+            parts = [np.ravel(cast(Any, one)) for one in parts]
+        elif max(crossed) > 1 or any(isinstance(one, DistArray) and one.expression.free for one in parts):
+            return found
+        return _labelled(found, self._rows.picked(parts[0]), self._columns.picked(parts[1]))
+
+    # Element by element
+
+    def _recorded(self, node: Expr) -> Any:
+        found = super()._recorded(node)
+        return _labelled(found, self._rows, self._columns) if node.shape == self.shape else found
+
+    def __matmul__(self, other: Any) -> Any:
+        return np.matmul(self, other)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
+        if ufunc is np.matmul and method == "__call__":
+            return _product(ufunc, inputs, options)
+        pivots = [one for one in inputs if isinstance(one, Pivot)]
+        for one in pivots[1:]:
+            _check_aligned(ufunc.__name__, pivots[0], one)
+        found = super().__array_ufunc__(ufunc, method, *inputs, **options)
+        return _kept(found, self) if method == "__call__" and "out" not in options else found
+
+    def __array_function__(
+        self, function: Callable[..., object], types: Any, args: Any, kwargs: Any
+    ) -> object:
+        if function in (np.transpose, np.matrix_transpose) and len(args) == 1 and not kwargs:
+            return self.transpose()
+        if function is np.swapaxes and args[0] is self:
+            return self.swapaxes(*args[1:], **kwargs)
+        return super().__array_function__(function, types, args, kwargs)
+
+
+def _labelled(matrix: Any, rows: _Axis, columns: _Axis) -> DistArray:
+    made = Pivot.__new__(Pivot)
+    DistArray.__init__(made, matrix.expression)
+    made._rows, made._columns = rows, columns
+    return made
+
+
+def _kept(found: Any, like: Pivot) -> Any:
+    # The result of a function element by element, which is of the matrix's shape or of a broader one.
+    if isinstance(found, tuple):
+        return tuple(_kept(one, like) for one in found)
+    is_like = isinstance(found, DistArray) and found.shape == like.shape
+    return _labelled(found, like._rows, like._columns) if is_like else found
+
+
+def _check_aligned(name: str, one: Pivot, other: Pivot) -> None:
+    for word, own, others in (("row", one._rows, other._rows), ("column", one._columns, other._columns)):
+        if not own.is_that_of(others):
+            words = difference(own.values, others.values, (f"a {word} of one", f"a {word} of the other"))
+            raise ShapeError(
+                f"{name} of two pivots with different {word} labels: {words}. Pivot both from one table, or "
+                "give one without_labels()"
+            )
+
+
+def _product(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> object:
+    one, other = inputs
+    if isinstance(one, Pivot) and isinstance(other, Pivot) and not one._columns.is_that_of(other._rows):
+        words = difference(
+            one._columns.values, other._rows.values, ("a column of the first", "a row of the second")
+        )
+        raise ShapeError(
+            "the product of two pivots, of which the columns of the first have other labels than the rows of "
+            f"the second: {words}. Pivot both from one table, or give one without_labels()"
+        )
+    plain = [each.without_labels() if isinstance(each, Pivot) else each for each in inputs]
+    found: Any = ufunc(*plain, **options)
+    if isinstance(one, Pivot) and isinstance(other, Pivot) and "out" not in options:
+        return _labelled(found, one._rows, other._columns)
+    return found
+
+
+def _aligned(name: str) -> Callable[[Pivot, Any], Any]:
+    usual = getattr(DistArray, name)
+
+    def operator(self: Pivot, other: Any) -> Any:
+        if isinstance(other, Pivot):
+            _check_aligned(name.strip("_"), self, other)
+        return usual(self, other)
+
+    operator.__name__, operator.__qualname__ = name, f"Pivot.{name}"
+    return operator
+
+
+def _same_places(name: str) -> Callable[..., Any]:
+    usual = getattr(DistArray, name)
+
+    def method(self: Pivot, *args: Any, **options: Any) -> Any:
+        return _labelled(usual(self, *args, **options), self._rows, self._columns)
+
+    method.__name__, method.__qualname__, method.__doc__ = name, f"Pivot.{name}", usual.__doc__
+    return method
+
+
+# The operators of two handles go past NumPy's protocols.
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"):
+    setattr(Pivot, f"__{_name}__", _aligned(f"__{_name}__"))
+    setattr(Pivot, f"__i{_name}__", _aligned(f"__i{_name}__"))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(Pivot, f"__{_name}__", _aligned(f"__{_name}__"))
+for _name in ("astype", "prune", "eliminate_zeros", "select", "pattern"):
+    setattr(Pivot, _name, _same_places(_name))

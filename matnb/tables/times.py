@@ -1,0 +1,527 @@
+"""Columns of times, with a zone or without, and of durations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.blocks.foreign import is_missing_value
+from matnb.errors import DTypeError, OptionError, suggestion
+from matnb.io.columns import NO_TIME
+from matnb.io.durations import duration_texts
+from matnb.lazy.array import DistArray
+from matnb.tables.columns import Column
+from matnb.tables.masked import MaskedColumn
+from matnb.tables.zones import (
+    PER_SECOND,
+    checked_zone,
+    floored,
+    instants_of,
+    offset_text,
+    offsets_from_utc,
+    steps_of,
+)
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_UNITS = {"D": "D", "day": "D", "h": "h", "hour": "h", "m": "m", "minute": "m", "s": "s", "second": "s"}
+_UNITS |= {"month": "M", "M": "M", "year": "Y", "Y": "Y", "ms": "ms", "us": "us", "ns": "ns"}
+_IN_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}
+_IN_DAY |= {"ns": 86_400_000_000_000}
+_MOST = 2**63 - 1
+# The offset that ends a text of a time.
+_WITH_OFFSET = re.compile(r"(.*\d[T ].*\d)\s*(Z|[+-]\d\d:?(?:\d\d)?)")
+
+
+@dataclass(frozen=True)
+class ZonedDtype:
+    """The dtype of times with a zone, for which NumPy has none.
+
+    Attributes
+    ----------
+    unit, zone
+        The unit as NumPy writes it, and the zone's name.
+
+    Examples
+    --------
+    >>> str(ZonedDtype("us", "Europe/Berlin"))
+    'datetime64[us, Europe/Berlin]'
+    """
+
+    unit: str
+    zone: str
+    kind: ClassVar[str] = "M"
+
+    def __str__(self) -> str:
+        return f"datetime64[{self.unit}, {self.zone}]"
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    @property
+    def name(self) -> str:
+        """The dtype as text."""
+        return str(self)
+
+
+class TimeColumn(Column):
+    """Dates and times, or durations, as NumPy's datetime64 and timedelta64; missing values are NaT.
+
+    The difference of two times is a duration; durations can be added to times and to each other. Both can be
+    compared with columns of their kind, NumPy scalars, and strings that NumPy can parse. Missing values
+    compare as NaT does: ``!=`` is True, all other comparisons are False.
+
+    Times with a zone are instants. What they show is what clocks of the zone do: ``hour``, ``day``,
+    ``truncate``, and strings without an offset that they are compared with. Two columns of different zones
+    are compared and subtracted as instants; one with a zone and one without are not.
+
+    Attributes
+    ----------
+    word, unit
+        "datetime" or "timedelta", and the unit, as NumPy writes it.
+    zone
+        The time zone, such as "Europe/Berlin" or "+01:00"; "" without one.
+
+    Examples
+    --------
+    >>> import numpy as np, matnb as mn
+    >>> t = mn.table({"when": np.array(["2020-01-01T10:30", "2021-03-04T23:00"], "datetime64[s]")})
+    >>> t["when"].hour.compute()
+    array([10, 23])
+    >>> (t["when"] >= "2021-01-01").compute()
+    array([False,  True])
+    >>> t["when"].truncate("month").compute().astype(str).tolist()
+    ['2020-01-01T00:00:00', '2021-03-01T00:00:00']
+    """
+
+    def __init__(self, codes: DistArray, word: str, unit: str, may_miss: bool = True, zone: str = "") -> None:
+        super().__init__(codes, may_miss)
+        self.word, self.unit, self.zone = word, unit, checked_zone(zone) if zone else ""
+
+    def _like(self, codes: DistArray, may_miss: bool | None = None) -> Self:
+        known = self.may_miss if may_miss is None else may_miss
+        return type(self)(codes, self.word, self.unit, known, self.zone)
+
+    def _word(self) -> str:
+        return str(self.dtype)
+
+    @property
+    def dtype(self) -> np.dtype | ZonedDtype:  # type: ignore[override]
+        """NumPy's dtype, with the unit; of times with a zone a dtype that names it."""
+        return ZonedDtype(self.unit, self.zone) if self.zone else self._plain_dtype
+
+    @property
+    def _plain_dtype(self) -> np.dtype:
+        return np.dtype(f"{self.word}64[{self.unit}]")
+
+    @property
+    def missing(self) -> DistArray:
+        """A boolean mask of missing values."""
+        return self.codes == NO_TIME  # type: ignore[no-any-return]
+
+    def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if not self.zone:
+            return codes.view(self._plain_dtype)
+        found = np.empty(len(codes), object)
+        try:
+            found[:] = self.arrow_of(codes).to_pylist()
+        except (ValueError, OverflowError) as error:
+            raise DTypeError(
+                f"a time of a column of {self._word()} is no datetime of Python's: {error}; to_arrow() has "
+                "the whole table"
+            ) from None
+        return found
+
+    def arrow_of(self, codes: npt.NDArray[Any]) -> pyarrow.Array:
+        """Return computed numbers as Arrow's times."""
+        import pyarrow
+
+        times = pyarrow.array(codes.view(self._plain_dtype), mask=codes == NO_TIME)
+        if not self.zone:
+            return times
+        return times.cast(pyarrow.int64()).cast(pyarrow.timestamp(self.unit, self.zone))
+
+    def compute(self) -> npt.NDArray[Any]:
+        """Compute the column and return a NumPy array.
+
+        Times without a zone and durations are datetime64 and timedelta64. These have no zone, so that times
+        with one are objects: Python's ``datetime`` with the zone, and None.
+
+        Raises
+        ------
+        DTypeError
+            For a time with a zone that Python's ``datetime`` cannot be, such as one of a year beyond 9999.
+        TooLargeError
+            If the values exceed the session's ``compute_limit``.
+        """
+        return super().compute()
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        if self.zone and dtype is not None and np.dtype(dtype).kind != "O":
+            raise DTypeError(
+                f"a column of {self._word()} as {np.dtype(dtype)}, which has no zone: x.to_zone(None) are "
+                'times of its clocks, x.to_zone("UTC").to_zone(None) those of UTC'
+            )
+        return super().__array__(dtype, copy)
+
+    def texts_of(self, codes: npt.NDArray[Any]) -> list[str]:
+        """Return computed numbers as they are shown: times of clocks with their offset, "" where missing."""
+        if self.word == "timedelta":
+            return [one or "" for one in duration_texts(codes, self.unit)]
+        offsets: list[str] = [""] * len(codes)
+        if self.zone:
+            known = np.where(codes == NO_TIME, 0, codes)
+            moved = np.broadcast_to(offsets_from_utc(known, self.unit, self.zone), codes.shape)
+            offsets = [offset_text(one) for one in (moved // PER_SECOND[self.unit]).tolist()]
+            codes = np.where(codes == NO_TIME, NO_TIME, known + moved)
+        texts = np.asarray(codes, np.int64).view(self._plain_dtype).astype(str).tolist()
+        return [
+            "" if text == "NaT" else text.replace("T", " ").removesuffix(".000000") + offset
+            for text, offset in zip(texts, offsets, strict=True)
+        ]
+
+    def to_zone(self, zone: str | None) -> TimeColumn:
+        """Return the same instants in another zone; with None, times without a zone as the clocks show them.
+
+        Raises
+        ------
+        DTypeError
+            For times without a zone.
+        OptionError
+            For an unknown zone.
+
+        Examples
+        --------
+        >>> import pandas as pd, matnb as mn
+        >>> t = mn.table({"when": pd.Series(["2020-06-01T22:30"], dtype="datetime64[us, UTC]")})
+        >>> t["when"].to_zone("Europe/Berlin").hour.compute()
+        array([0])
+        """
+        if not self.zone:
+            raise DTypeError(f"to_zone of a column of {self._word()}, which has no zone")
+        if zone is None:
+            return TimeColumn(self._kept(self._wall(), self), self.word, self.unit, self.may_miss)
+        return TimeColumn(self.codes, self.word, self.unit, self.may_miss, checked_zone(zone))
+
+    def _wall(self) -> Any:
+        # What clocks show, as if it were of UTC.
+        codes: Any = self.codes
+        return codes + offsets_from_utc(codes, self.unit, self.zone) if self.zone else codes
+
+    def _number(self, value: object) -> int | None:
+        count, unit = self._read(value)
+        if _IN_DAY[unit] <= _IN_DAY[self.unit]:
+            count *= _IN_DAY[self.unit] // _IN_DAY[unit]
+        elif count % (ratio := _IN_DAY[unit] // _IN_DAY[self.unit]):
+            return None
+        else:
+            count //= ratio
+        return count if abs(count) <= _MOST else None
+
+    def _read(self, value: object) -> tuple[int, str]:
+        # A value given by a user as a count of a unit: of times with a zone an instant.
+        if is_missing_value(value):
+            return NO_TIME, self.unit
+        given, offset = value, None
+        if self.word == "datetime":
+            if isinstance(value, str) and (found := _WITH_OFFSET.fullmatch(value)):
+                given, offset = found[1], 0 if found[2] == "Z" else int(steps_of(_long(found[2]))[1][0])
+            elif isinstance(value, datetime) and (moved := value.utcoffset()) is not None:
+                given, offset = value.replace(tzinfo=None), moved.days * 86_400 + moved.seconds
+        if isinstance(given, bool | int | float | np.number) and not isinstance(given, np.timedelta64):
+            raise DTypeError(f"{value!r} is not a {self.word}, which this column holds")
+        if offset is not None and not self.zone:
+            raise DTypeError(f"{value!r} has an offset, and the column of {self._word()} has no zone")
+        if self.word == "timedelta" and isinstance(given, np.timedelta64):
+            _check_length(given)
+        try:
+            # pandas' times and durations have nanoseconds.
+            to_numpy = getattr(given, "to_numpy", None)
+            made = np.asarray(to_numpy() if callable(to_numpy) else given).astype(f"{self.word}64")
+            unit = np.datetime_data(made.dtype)[0]
+            if unit not in _IN_DAY:
+                made = made.astype(f"{self.word}64[{'D' if unit in ('Y', 'M', 'W') else 'ns'}]")
+                unit = np.datetime_data(made.dtype)[0]
+            if np.datetime_data(made.dtype)[1] != 1:
+                made = made.astype(f"{self.word}64[{unit}]")
+        except (ValueError, TypeError):
+            raise DTypeError(f"{value!r} is not a {self.word}, which this column holds") from None
+        count = int(made.view(np.int64))
+        if self.zone and count != NO_TIME:
+            fine = max(unit, "s", key=_IN_DAY.__getitem__)
+            count *= _IN_DAY[fine] // _IN_DAY[unit]
+            if offset is None:
+                return int(instants_of(np.array([count]), fine, self.zone)[0]), fine
+            return count - offset * PER_SECOND[fine], fine
+        return count, unit
+
+    def _other(self, value: object) -> tuple[TimeColumn, TimeColumn | int]:
+        # This column and another, or a scalar's number, in one unit.
+        if isinstance(value, TimeColumn):
+            if bool(self.zone) != bool(value.zone):
+                raise DTypeError(
+                    f"a column of {self._word()} and one of {value._word()}: only one has a zone; "
+                    "x.to_zone(None) are its times without one"
+                )
+            unit = max(self.unit, value.unit, key=_IN_DAY.__getitem__)
+            return self.to_unit(unit), value.to_unit(unit)
+        count, unit = self._read(value)
+        if count == NO_TIME:
+            return self, NO_TIME
+        fine = max(self.unit, unit, key=_IN_DAY.__getitem__)
+        count *= _IN_DAY[fine] // _IN_DAY[unit]
+        return self.to_unit(fine), min(max(count, -_MOST), _MOST)
+
+    def to_unit(self, unit: str) -> TimeColumn:
+        """Return the times in another unit, rounded down if it is coarser; days have no zone."""
+        if unit == self.unit:
+            return self
+        if unit not in _IN_DAY:
+            raise OptionError(f"unit {unit!r}; {suggestion(unit, _IN_DAY)}")
+        if self.zone and unit not in PER_SECOND:
+            return self.to_zone(None).to_unit(unit)
+        if _IN_DAY[unit] > _IN_DAY[self.unit]:
+            made: Any = self.codes * (_IN_DAY[unit] // _IN_DAY[self.unit])
+        else:
+            made = self.codes // (_IN_DAY[self.unit] // _IN_DAY[unit])
+        return TimeColumn(self._kept(made, self), self.word, unit, self.may_miss, self.zone)
+
+    def _kept(self, made: Any, *columns: Column) -> Any:
+        for column in columns:
+            if column.may_miss:
+                made = np.where(column.missing, NO_TIME, made)
+        return made
+
+    def _compared(self, other: object, compare: Callable[[Any, Any], Any]) -> DistArray:
+        if isinstance(other, TimeColumn) and other.word != self.word:
+            raise DTypeError(f"a column of {self._word()} cannot be compared with one of {other._word()}")
+        one, two = self._other(other)
+        if isinstance(two, int) and two == NO_TIME:
+            return self.codes != self.codes  # type: ignore[no-any-return]  # nothing compares with NaT
+        found = compare(one.codes, two if isinstance(two, int) else two.codes)
+        for column in (one, two):
+            if isinstance(column, TimeColumn) and column.may_miss:
+                found = found & ~column.missing
+        return found  # type: ignore[no-any-return]  # a handle
+
+    def __eq__(self, other: object) -> DistArray:  # type: ignore[override]
+        return self._compared(other, lambda a, b: a == b)
+
+    def __ne__(self, other: object) -> DistArray:  # type: ignore[override]
+        return ~(self == other)  # type: ignore[no-any-return]  # True where a value is missing, as of NaT
+
+    def __lt__(self, other: object) -> DistArray:
+        return self._compared(other, lambda a, b: a < b)
+
+    def __le__(self, other: object) -> DistArray:
+        return self._compared(other, lambda a, b: a <= b)
+
+    def __gt__(self, other: object) -> DistArray:
+        return self._compared(other, lambda a, b: a > b)
+
+    def __ge__(self, other: object) -> DistArray:
+        return self._compared(other, lambda a, b: a >= b)
+
+    def _lengths(self, other: object) -> TimeColumn | np.timedelta64 | None:
+        # A length of time, that is added.
+        if isinstance(other, TimeColumn):
+            return other if other.word == "timedelta" else None
+        if isinstance(other, np.timedelta64):
+            _check_length(other)
+            return other
+        return np.timedelta64(other) if isinstance(other, timedelta) else None
+
+    def _moved(self, other: TimeColumn | np.timedelta64, sign: int) -> TimeColumn:
+        if isinstance(other, TimeColumn):
+            unit = max(self.unit, other.unit, key=_IN_DAY.__getitem__)
+            one, two = self.to_unit(unit), other.to_unit(unit)
+            made: Any = one.codes + two.codes if sign > 0 else one.codes - two.codes
+            may_miss = self.may_miss or other.may_miss
+            return TimeColumn(self._kept(made, one, two), self.word, unit, may_miss, self.zone)
+        unit = np.datetime_data(other.dtype)[0]
+        unit = unit if _IN_DAY.get(unit, 0) > _IN_DAY[self.unit] else self.unit
+        if np.isnat(other):
+            return self._like(self.codes * 0 + NO_TIME, True)
+        one = self.to_unit(unit)
+        count = int(other.astype(f"timedelta64[{unit}]").astype(np.int64))
+        made = self._kept(one.codes + sign * count, one)
+        return TimeColumn(made, self.word, unit, self.may_miss, self.zone)
+
+    def __add__(self, other: object) -> TimeColumn:
+        length = self._lengths(other)
+        if length is None:
+            if isinstance(other, TimeColumn) and self.word == "timedelta":
+                return other._moved(self, 1)
+            raise DTypeError(f"{other!r} cannot be added to a column of {self._word()}: give a duration")
+        return self._moved(length, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: object) -> TimeColumn:
+        length = self._lengths(other)
+        if length is not None:
+            return self._moved(length, -1)
+        if self.word == "timedelta":
+            raise DTypeError(
+                f"{other!r} cannot be subtracted from a column of {self._word()}: give a duration"
+            )
+        one, two = self._other(other)
+        if isinstance(two, int) and two == NO_TIME:
+            return TimeColumn(self.codes * 0 + NO_TIME, "timedelta", self.unit)
+        made: Any = one.codes - (two if isinstance(two, int) else two.codes)
+        others = [column for column in (one, two) if isinstance(column, TimeColumn)]
+        may_miss = any(column.may_miss for column in others)
+        return TimeColumn(self._kept(made, *others), "timedelta", one.unit, may_miss)
+
+    def __truediv__(self, other: object) -> DistArray:
+        length = self._lengths(other)
+        if self.word != "timedelta" or length is None:
+            raise DTypeError(f"a column of {self._word()} cannot be divided by {other!r}: give a duration")
+        if not isinstance(length, TimeColumn):
+            made = np.datetime_data(length.dtype)[0]
+            unit = made if _IN_DAY.get(made, 0) > _IN_DAY[self.unit] else self.unit
+            one = self.to_unit(unit)
+            return one._or_nan(one.codes / float(length.astype(f"timedelta64[{unit}]").astype(np.int64)))  # type: ignore[no-any-return]
+        unit = max(self.unit, length.unit, key=_IN_DAY.__getitem__)
+        one, two = self.to_unit(unit), length.to_unit(unit)
+        return two._or_nan(one._or_nan(one.codes / two.codes))  # type: ignore[no-any-return]
+
+    def total_seconds(self) -> DistArray:
+        """Return durations in seconds, float64; NaN for missing values."""
+        return self / np.timedelta64(1, "s")
+
+    def _or_nan(self, made: Any) -> Any:
+        return np.where(self.missing, np.nan, made) if self.may_miss else made
+
+    def truncate(self, unit: str) -> TimeColumn:
+        """Return the times rounded down to the "year", "month", "day", "hour", "minute" or "second".
+
+        Raises
+        ------
+        OptionError
+            For an unknown unit.
+        """
+        wanted = _UNITS.get(unit)
+        if wanted is None:
+            raise OptionError(f"truncate: unit {unit!r}; {suggestion(unit, _UNITS)}")
+        if wanted in ("M", "Y"):
+            self._check("datetime", "truncate")
+            year, month, _ = self._civil()
+            days = _days_of(year, month if wanted == "M" else 1)
+            return self._shown_at(days * _IN_DAY[self.unit])
+        if _IN_DAY[wanted] >= _IN_DAY[self.unit]:
+            return self
+        step = _IN_DAY[self.unit] // _IN_DAY[wanted]
+        if self.zone and wanted == "D":
+            return self._shown_at(self._days() * step)
+        if self.zone:
+            return self._like(self._kept(floored(self.codes, step, self.unit, self.zone), self))
+        return self._like(self._kept(self.codes // step * step, self))
+
+    def _shown_at(self, walls: Any) -> TimeColumn:
+        # When clocks show times first.
+        made = instants_of(walls, self.unit, self.zone) if self.zone else walls
+        return self._like(self._kept(made, self))
+
+    def _check(self, word: str, name: str) -> None:
+        if self.word != word:
+            raise DTypeError(f"{name} of a column of {self._word()}: it needs a column of {word}s")
+
+    def _days(self) -> Any:
+        return self._wall() // _IN_DAY[self.unit]
+
+    def _civil(self) -> tuple[Any, Any, Any]:
+        # Year, month and day of days since 1970: H. Hinnant, "chrono-compatible low-level date algorithms".
+        # Years begin in March, and 400 of them, an era, have 146,097 days.
+        shifted = self._days() + 719_468
+        era = shifted // 146_097
+        day_of_era = shifted - era * 146_097
+        year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
+        day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+        place = (5 * day_of_year + 2) // 153
+        day = day_of_year - (153 * place + 2) // 5 + 1
+        month = np.where(place < 10, place + 3, place - 9)
+        year = year_of_era + era * 400 + (month <= 2)
+        return year, month, day
+
+    def _field(self, name: str, make: Callable[[], Any]) -> DistArray | MaskedColumn:
+        self._check("datetime", name)
+        found = make()
+        if not self.may_miss:
+            return found  # type: ignore[no-any-return]  # a handle
+        return MaskedColumn(np.where(self.missing, 0, found), self.missing)  # type: ignore[arg-type]
+
+    def _within_day(self, large: int, small: int) -> Any:
+        # How many units of which a day has `large` are there, over those of which it has `small`.
+        per_day = _IN_DAY[self.unit]
+        if per_day < large:
+            return self.codes * 0
+        return self._wall() % (per_day // small) // (per_day // large)
+
+    @property
+    def year(self) -> DistArray | MaskedColumn:
+        """Years, int64."""
+        return self._field("year", lambda: self._civil()[0])
+
+    @property
+    def month(self) -> DistArray | MaskedColumn:
+        """Months, 1 to 12."""
+        return self._field("month", lambda: self._civil()[1])
+
+    @property
+    def day(self) -> DistArray | MaskedColumn:
+        """Days of the month, from 1 on."""
+        return self._field("day", lambda: self._civil()[2])
+
+    @property
+    def hour(self) -> DistArray | MaskedColumn:
+        """Hours of the day, 0 to 23."""
+        return self._field("hour", lambda: self._within_day(24, 1))
+
+    @property
+    def minute(self) -> DistArray | MaskedColumn:
+        """Minutes of the hour."""
+        return self._field("minute", lambda: self._within_day(1440, 24))
+
+    @property
+    def second(self) -> DistArray | MaskedColumn:
+        """Whole seconds of the minute."""
+        return self._field("second", lambda: self._within_day(86_400, 1440))
+
+    @property
+    def weekday(self) -> DistArray | MaskedColumn:
+        """Days of the week: 0 is Monday, as in Python's datetime."""
+        return self._field("weekday", lambda: (self._days() + 3) % 7)
+
+
+def _check_length(duration: Any) -> None:
+    unit = np.datetime_data(duration.dtype)[0]
+    if unit in ("Y", "M", "generic") and not np.isnat(duration):
+        raise DTypeError(f"{duration!r} has no length in seconds: give days, hours or shorter units")
+
+
+def _long(offset: str) -> str:
+    # "+01", "+0100" and "+01:00" as the last.
+    return f"{offset[:3]}:{offset[3:].strip(':') or '00'}"
+
+
+def _days_of(year: Any, month: Any) -> Any:
+    # Days since 1970 of the first of a month: the same paper.
+    year = year - (month <= 2)
+    era = year // 400
+    of_era = year - era * 400
+    place = (month + 9) % 12
+    of_year = (153 * place + 2) // 5
+    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468

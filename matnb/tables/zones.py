@@ -1,0 +1,139 @@
+"""Time zones: how far clocks are from UTC, on workers and here, and which instant a clock shows.
+
+Times are counts of a unit since 1970. A zone is a name of the tz database, or an offset such as "+01:00".
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from functools import cache
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.errors import OptionError, suggestion
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray
+
+PER_SECOND = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}
+_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
+_DAY = 86_400
+# Clocks are looked at once a day: no zone has changed twice within three days. The rules of today go on, and
+# repeat after 400 years, which are whole weeks.
+_FIRST, _LAST_CYCLE = -5_364_662_400, 2_114_380_800  # 1800 and 2037
+_CYCLE = 146_097 * _DAY
+
+Steps = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+
+def checked_zone(name: object) -> str:
+    """Return the name of a zone.
+
+    Raises
+    ------
+    OptionError
+        For one that is neither an offset nor in the tz database.
+    """
+    if isinstance(name, str) and _OFFSET.fullmatch(name):
+        return name
+    try:
+        return ZoneInfo(name).key  # type: ignore[arg-type]  # what is no string raises
+    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        pass
+    near = suggestion(name, sorted(available_timezones())) if isinstance(name, str) else ""
+    raise OptionError(
+        f'time zone {name!r}: give a name such as "Europe/Berlin", or an offset such as "+01:00"'
+        f"{f'; {near}' if near.startswith('did') else ''}"
+    )
+
+
+@cache
+def steps_of(zone: str) -> Steps:
+    """Return when the offset of a zone changes, and the offsets before, between and after, in seconds."""
+    fixed = _OFFSET.fullmatch(checked_zone(zone))
+    if fixed:
+        sign, hours, minutes = fixed.groups()
+        offset = (3600 * int(hours) + 60 * int(minutes)) * (-1 if sign == "-" else 1)
+        return np.empty(0, np.int64), np.array([offset])
+    if zone == "UTC":
+        return np.empty(0, np.int64), np.zeros(1, np.int64)
+    clock = ZoneInfo(zone)
+
+    def offset_at(second: int) -> int:
+        found = datetime.fromtimestamp(second, clock).utcoffset()
+        assert found is not None, "of a zone"
+        return found.days * _DAY + found.seconds
+
+    changes, offsets = [], [offset_at(_FIRST)]
+    for second in range(_FIRST + _DAY, _LAST_CYCLE + _CYCLE, _DAY):
+        now = offset_at(second)
+        if now != offsets[-1]:
+            before, after = second - _DAY, second
+            while after - before > 1:
+                middle = (before + after) // 2
+                before, after = (middle, after) if offset_at(middle) == offsets[-1] else (before, middle)
+            changes.append(after)
+            offsets.append(now)
+    return np.array(changes, np.int64), np.array(offsets, np.int64)
+
+
+def offsets_from_utc(instants: Any, unit: str, zone: str) -> Any:
+    """Return how much later than UTC clocks are at instants: an array or a DistArray, as these are."""
+    changes, offsets = _steps(unit, zone)
+    return offsets[0] if len(offsets) == 1 else _table(offsets, instants)[_places(instants, changes, unit)]
+
+
+def instants_of(walls: Any, unit: str, zone: str) -> Any:
+    """Return the first instants at which clocks show times; of times that they leave out, when they do."""
+    changes, offsets = _steps(unit, zone)
+    if len(offsets) == 1:
+        return walls - offsets[0]
+    # Clocks are at most 16 hours from UTC and change at most once within three days.
+    margin = 3 * _DAY * PER_SECOND[unit] // 2
+    early = walls - offsets_from_utc(walls - margin, unit, zone)
+    late = walls - offsets_from_utc(walls + margin, unit, zone)
+    is_early, is_late = (one + offsets_from_utc(one, unit, zone) == walls for one in (early, late))
+    starts = np.concatenate([changes[:1], changes])
+    skipped = _table(starts, walls)[_places(early, changes, unit)]
+    return np.where(is_early, early, np.where(is_late, late, skipped))
+
+
+def floored(instants: Any, step: int, unit: str, zone: str) -> Any:
+    """Return instants rounded down to hours or shorter steps of clocks, but not over a change of these."""
+    changes, _ = _steps(unit, zone)
+    offset = offsets_from_utc(instants, unit, zone)
+    down = instants - (instants + offset) % step
+    if not len(changes):
+        return down
+    starts = np.concatenate([changes[:1], changes])
+    start = _table(starts, instants)[_places(instants, changes, unit)]
+    return np.where(offsets_from_utc(down, unit, zone) == offset, down, start)
+
+
+def offset_text(seconds: int) -> str:
+    """Return an offset as ISO 8601 writes it, with seconds where it has some."""
+    minutes, rest = divmod(abs(seconds), 60)
+    text = f"{'-' if seconds < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
+    return f"{text}:{rest:02d}" if rest else text
+
+
+def _steps(unit: str, zone: str) -> Steps:
+    changes, offsets = steps_of(zone)
+    per_second = PER_SECOND[unit]
+    count = int(np.count_nonzero(changes < 2**63 // per_second - 2 * _DAY))  # nanoseconds end in 2262
+    return changes[:count] * per_second, offsets[: count + 1] * per_second
+
+
+def _places(instants: Any, changes: npt.NDArray[np.int64], unit: str) -> Any:
+    # How many changes lie before, with all that is after a cycle of 400 years moved into it.
+    if unit != "ns":
+        first, cycle = _LAST_CYCLE * PER_SECOND[unit], _CYCLE * PER_SECOND[unit]
+        instants = instants - np.maximum((instants - first) // cycle, 0) * cycle
+    return np.searchsorted(_table(changes, instants), instants, side="right")
+
+
+def _table(values: npt.NDArray[np.int64], like: object) -> Any:
+    return asarray(values) if isinstance(like, DistArray) else values

@@ -1,0 +1,168 @@
+"""Labels follow a pivot, and what takes a square matrix for a graph refuses two sets of labels."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import matnb as mn
+from matnb.errors import MatnbError, ShapeError
+
+EDGES = {"src": ["alice", "bob", "carol", "alice"], "dst": ["bob", "carol", "dave", "bob"]}
+
+
+def takes_a_graph(function: Any) -> bool:
+    parameters = [] if not inspect.isfunction(function) else list(inspect.signature(function).parameters)
+    return bool(parameters) and parameters[0] == "A"
+
+
+GRAPHS = sorted(name for name, one in vars(mn.graph).items() if takes_a_graph(one))
+OTHERS: dict[str, Callable[[Any], object]] = {
+    "eigsh": lambda A: mn.linalg.eigsh(A, 1),
+    "expm_multiply": lambda A: mn.linalg.expm_multiply(A, np.ones(A.shape[0])),
+    "matrix_power": lambda A: np.linalg.matrix_power(A, 2),
+    "SpectralEmbedding": lambda A: mn.learn.SpectralEmbedding(1, affinity="precomputed").fit(A),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def interpreter() -> Iterator[None]:
+    with mn.start(engine="interpret"):
+        yield
+    mn.stop()
+
+
+def pivot(edges: dict[str, list[Any]] = EDGES) -> mn.Pivot:
+    return mn.table(edges).pivot("src", "dst")
+
+
+def with_defaults(name: str, A: Any) -> object:
+    function = getattr(mn.graph, name)
+    rest = list(inspect.signature(function).parameters.values())[1:]
+    return function(
+        A, *(0 for one in rest if one.default is one.empty and one.kind == one.POSITIONAL_OR_KEYWORD)
+    )
+
+
+def test_there_are_graph_algorithms() -> None:
+    assert len(GRAPHS) >= 30
+
+
+@pytest.mark.parametrize("name", [*GRAPHS, *OTHERS])
+def test_two_sets_of_labels_are_not_one_graph(name: str) -> None:
+    call = OTHERS.get(name) or (lambda A: with_defaults(name, A))
+    A = pivot()
+    for matrix in (
+        A,
+        A.T,
+        2 * A,
+        A > 0,
+        A.astype(float),
+        np.abs(A),
+        A[[1, 0, 2]],
+        A.pattern(),
+        mn.asarray(A, blocks=2),
+    ):
+        with pytest.raises(ShapeError, match=r"'alice'|'dave'") as told:
+            call(matrix)
+        assert isinstance(told.value, MatnbError)
+        assert "union1d" in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        {"src": ["b", "a"], "dst": ["x", "y"]},
+        {"src": [1, 2, 3], "dst": [2, 3, 4]},
+        {"src": [1, 2, 2], "dst": ["1", "2", "2"]},
+        {"src": ["a", "b", "b"], "dst": ["b", "b", "b"]},
+        {
+            "src": np.array(["2020-01-01", "2020-01-02"], "M8[D]"),
+            "dst": np.array(["2020-01-01", "2020-01-03"], "M8[D]"),
+        },
+    ],
+)
+def test_labels_of_every_type(edges: dict[str, Any]) -> None:
+    with pytest.raises(ShapeError, match="different labels"):
+        mn.graph.pagerank(pivot(edges))
+
+
+def test_one_set_of_labels_is_a_graph() -> None:
+    edges = {"src": ["a", "b", "c", "a"], "dst": ["b", "c", "a", "c"]}
+    graph = nx.DiGraph(list(zip(edges["src"], edges["dst"], strict=True)))
+    A = pivot(edges)
+    ranks = mn.graph.pagerank(A).ranks.compute()
+    expected = nx.pagerank(graph)
+    np.testing.assert_allclose(ranks, [expected[name] for name in A.row_labels], atol=1e-6)
+    mn.graph.pagerank(A[np.ix_([2, 0], [2, 0])])
+    with pytest.raises(ShapeError, match="in another order: number 0 of one is 'b', of the other 'a'"):
+        mn.graph.pagerank(A[[1, 0, 2]])
+    mn.graph.pagerank(A[[1, 0, 2]][:, [1, 0, 2]])
+    mn.graph.pagerank(pivot().T @ pivot())
+
+
+def test_what_the_error_says_is_a_way() -> None:
+    table, A = mn.table(EDGES), pivot()
+    names = np.union1d(A.row_labels, A.column_labels)
+    places = tuple(np.searchsorted(names, np.asarray(table[name])) for name in ("src", "dst"))
+    graph = mn.coo_array((np.ones(len(table)), places), shape=(len(names),) * 2)
+    found = mn.graph.pagerank(graph, tolerance=1e-12, max_iterations=1000).ranks.compute()
+    weighted = nx.MultiDiGraph(list(zip(EDGES["src"], EDGES["dst"], strict=True)))
+    expected = nx.pagerank(weighted, tol=1e-12)
+    np.testing.assert_allclose(found, [expected[name] for name in names], atol=1e-6)
+    assert mn.graph.pagerank(A.without_labels()).ranks.shape == (3,)
+
+
+ROWS, COLUMNS = ["alice", "bob", "carol"], ["bob", "carol", "dave"]
+IS_FIRST = np.array([True, False, True])
+
+
+@pytest.mark.parametrize(
+    ("use", "rows", "columns"),
+    [
+        (lambda A: A.T, COLUMNS, ROWS),
+        (lambda A: np.transpose(A), COLUMNS, ROWS),
+        (lambda A: np.swapaxes(A, 0, 1), COLUMNS, ROWS),
+        (lambda A: A.T.T, ROWS, COLUMNS),
+        (lambda A: 3 * A, ROWS, COLUMNS),
+        (lambda A: -A, ROWS, COLUMNS),
+        (lambda A: A / 2, ROWS, COLUMNS),
+        (lambda A: A / A.sum(axis=1)[:, None], ROWS, COLUMNS),
+        (lambda A: np.sqrt(A), ROWS, COLUMNS),
+        (lambda A: A.copy(), ROWS, COLUMNS),
+        (lambda A: A[:2], ROWS[:2], COLUMNS),
+        (lambda A: A[:, ::-1], ROWS, COLUMNS[::-1]),
+        (lambda A: A[..., 1:], ROWS, COLUMNS[1:]),
+        (lambda A: A[1:, :1], ROWS[1:], COLUMNS[:1]),
+        (lambda A: A[[2, 0]], ["carol", "alice"], COLUMNS),
+        (lambda A: A[:, IS_FIRST], ROWS, ["bob", "dave"]),
+        (lambda A: A[mn.asarray(IS_FIRST)], ["alice", "carol"], COLUMNS),
+        (lambda A: A[A.sum(axis=1) > 1], ["alice"], COLUMNS),
+        (lambda A: A + A, ROWS, COLUMNS),
+        (lambda A: A @ A.T, ROWS, ROWS),
+    ],
+)
+def test_labels_follow(use: Callable[[Any], Any], rows: list[str], columns: list[str]) -> None:
+    found = use(pivot())
+    assert found.row_labels.tolist() == rows
+    assert found.column_labels.tolist() == columns
+    assert np.asarray(found).tolist() == np.asarray(use(pivot().without_labels())).tolist()
+
+
+def test_two_pivots_of_other_labels_are_not_combined() -> None:
+    A, other = pivot(), pivot({"src": ["alice", "bob", "eve"], "dst": ["bob", "carol", "dave"]})
+    for call in (
+        lambda: A + other,
+        lambda: np.maximum(A, other),
+        lambda: A * A.T,
+        lambda: A @ A,
+        lambda: np.matmul(A, other),
+    ):
+        with pytest.raises(ShapeError, match="without_labels"):
+            call()
+    assert (A.without_labels() + other).shape == (3, 3)

@@ -1,0 +1,159 @@
+"""Texts of a column as numbers and times: each is its value, and what is none is named or missing."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import matnb as mn
+from matnb.errors import DTypeError, OptionError, UnsupportedError
+
+SMALL = settings(max_examples=12)
+MISSING = st.sampled_from([None, "", "NA", "n/a", " "])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session() -> Iterator[None]:
+    """One small session."""
+    mn.start(workers=1, threads=2)
+    yield
+    mn.stop()
+
+
+def column(texts: list[Any]) -> Any:
+    return mn.table({"x": [*texts, "end of text"]})["x"][
+        : len(texts)
+    ]  # of which a label is left that is no number
+
+
+MONEY = st.sampled_from(["{}", " {} ", "${}", "€ {}", "{} €", "+{}", "£{}", "₹{}"])
+
+
+@SMALL
+@given(
+    st.lists(
+        st.one_of(MISSING, st.tuples(MONEY, st.floats(0, 1e9).map(lambda one: round(one, 2)))),
+        min_size=1,
+        max_size=6,
+    ),
+    st.sampled_from([(".", None), (".", ","), (",", "."), (",", " ")]),
+)
+def test_numbers_with_signs_of_currencies(drawn: list[Any], marks: tuple[str, str | None]) -> None:
+    decimal, thousands = marks
+
+    def written(number: float) -> str:
+        return f"{number:,.2f}".translate(str.maketrans({",": thousands or "", ".": decimal}))
+
+    texts = [one if one is None or isinstance(one, str) else one[0].format(written(one[1])) for one in drawn]
+    expected = [np.nan if one is None or isinstance(one, str) else one[1] for one in drawn]
+    found = column(texts).to_float(decimal=decimal, thousands=thousands).compute()
+    np.testing.assert_array_equal(found, expected)
+
+
+@SMALL
+@given(st.lists(st.tuples(st.decimals(-1000, 1000, places=3), st.booleans()), min_size=1, max_size=6))
+def test_percents_are_rounded_once(drawn: list[Any]) -> None:
+    texts = [f"{number}%" if is_percent else f"{number}" for number, is_percent in drawn]
+    expected = [float(number / 100 if is_percent else number) for number, is_percent in drawn]
+    assert column(texts).to_float().compute().tolist() == expected
+
+
+@SMALL
+@given(st.lists(st.one_of(MISSING, st.integers(-(2**63), 2**63 - 1)), min_size=1, max_size=6), st.booleans())
+def test_whole_numbers_keep_every_digit(drawn: list[Any], is_large: bool) -> None:
+    numbers = [one + 2**63 if isinstance(one, int) and is_large else one for one in drawn]
+    made = column([str(one) if isinstance(one, int) else one for one in numbers]).to_int()
+    codes, gone = (
+        (made.codes, made.missing) if hasattr(made, "missing") else (made, np.zeros(len(numbers), bool))
+    )
+    gone = np.asarray(gone.compute() if hasattr(gone, "compute") else gone)
+    assert gone.tolist() == [not isinstance(one, int) for one in numbers]
+    assert [value for value, none in zip(codes.compute().tolist(), gone, strict=True) if not none] == [
+        one for one in numbers if isinstance(one, int)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "name", "options"),
+    [
+        (["1", "abc"], "to_float", {}),
+        (["1,5"], "to_float", {}),
+        (["1,5"], "to_float", {"thousands": ","}),
+        (["1.5"], "to_float", {"decimal": ","}),
+        (["1.5"], "to_int", {}),
+        (["50%"], "to_int", {}),
+        (["-1", "18446744073709551615"], "to_int", {}),
+        (["99999999999999999999"], "to_int", {}),
+        (["0x10"], "to_int", {}),
+        (["1_000"], "to_float", {}),
+        (["31.02.2020"], "to_datetime", {"format": "%d.%m.%Y"}),
+        (["2020-13-01"], "to_datetime", {}),
+        (["31.12.2020"], "to_datetime", {}),
+    ],
+)
+def test_what_is_none_is_named_or_missing(texts: list[str], name: str, options: dict[str, Any]) -> None:
+    with pytest.raises(DTypeError, match=rf"column has 1 value that is not .*such as '{texts[-1]}';.*coerce"):
+        getattr(column(texts), name)(**options)
+    made = getattr(column(texts), name)(**options, errors="coerce")
+    gone = made.missing.compute() if hasattr(made, "missing") else np.isnan(made.compute())
+    assert gone.tolist() == [*[False] * (len(texts) - 1), True]
+    with pytest.raises(OptionError, match="errors='ignore'"):
+        getattr(column(texts), name)(**options, errors="ignore")
+
+
+FORMATS = [
+    "%d.%m.%Y",
+    "%m/%d/%Y",
+    "%Y%m%d",
+    "%d.%m.%Y %H:%M:%S",
+    "%d %b %Y %I:%M:%S.%f %p",
+    "%Y-%m-%dT%H:%M:%S",
+]
+
+
+@SMALL
+@given(
+    st.lists(
+        st.one_of(st.none(), st.just("n/a"), st.datetimes(datetime.datetime(1000, 1, 1))),
+        min_size=1,
+        max_size=6,
+    ),
+    st.sampled_from(FORMATS),
+)
+def test_times_of_a_form(drawn: list[Any], form: str) -> None:
+    texts = [one if one is None or isinstance(one, str) else one.strftime(form) for one in drawn]
+    expected = [
+        np.datetime64("NaT")
+        if one is None or one == "n/a"
+        else np.datetime64(datetime.datetime.strptime(one, form))
+        for one in texts
+    ]
+    found = column(texts).to_datetime(form)
+    assert found.dtype == np.dtype("M8[us]" if "%H" in form or "%I" in form else "M8[D]")
+    np.testing.assert_array_equal(found.compute().astype("M8[us]"), np.array(expected, "M8[us]"))
+
+
+def test_times_of_iso_8601_and_zones() -> None:
+    assert column(["2020-01-01", "2020-02-29", None]).to_datetime().compute().astype(str).tolist() == [
+        "2020-01-01",
+        "2020-02-29",
+        "NaT",
+    ]
+    assert column(["2020-01-01", "2020-01-01T10:11:12.5"]).to_datetime().dtype == np.dtype("M8[us]")
+    nano = column(["2020-01-01 10:11:12.123456789"]).to_datetime().compute()
+    assert nano[0] == np.datetime64("2020-01-01T10:11:12.123456789")
+    with pytest.raises(UnsupportedError, match="zones"):
+        column(["1.1.2020 +0100"]).to_datetime("%d.%m.%Y %z")
+
+
+def test_rows_that_are_left_out_need_not_be_numbers() -> None:
+    t = mn.table({"x": ["1", "two", "3"], "n": [1, 2, 3]})
+    assert t[t["n"] != 2]["x"].to_int().compute().tolist() == [1, 3]
+    with pytest.raises(DTypeError, match="two"):
+        t["x"].to_int()

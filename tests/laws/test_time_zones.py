@@ -1,0 +1,229 @@
+"""Times with a zone are instants that show what its clocks do, as in pandas, wherever they come from."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import matnb as mn
+from matnb.errors import DTypeError, FileContentWarning, OptionError
+from matnb.tables.zones import instants_of, offsets_from_utc
+
+# With summer time on either side of the equator and of zero, with half hours, changes at midnight and none.
+ZONES = [
+    *("Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Australia/Lord_Howe", "Asia/Kolkata"),
+    *("Pacific/Apia", "Africa/Casablanca", "UTC", "+01:00", "-09:30", "Atlantic/Azores", "America/Havana"),
+]
+FIELDS = ["year", "month", "day", "hour", "minute", "second", "weekday"]
+SECONDS = st.integers(-5_000_000_000, 7_000_000_000)  # 1811 to 2191
+
+
+@pytest.fixture(scope="module", autouse=True)
+def interpreter() -> Iterator[None]:
+    with mn.start(engine="interpret"):
+        yield
+    mn.stop()
+
+
+def zoned(seconds: list[int | None], zone: str, unit: str = "us") -> pd.Series:
+    """Return pandas' column of instants, given in seconds of UTC."""
+    counts = [np.datetime64("NaT") if one is None else np.datetime64(one, "s") for one in seconds]
+    return pd.Series(np.array(counts, f"M8[{unit}]")).dt.tz_localize("UTC").dt.tz_convert(zone)
+
+
+def drawn(draw: st.DrawFn, zone: str) -> list[int]:
+    # Instants at random, and some near a change of the clocks.
+    near = st.integers(-8000, 8000)
+    changes = [1_603_587_600, 1_585_443_600, 1_604_210_400, 1_582_945_200, 1_325_239_200, 1_570_287_600]
+    return draw(
+        st.lists(st.one_of(SECONDS, st.builds(int.__add__, st.sampled_from(changes), near)), max_size=6)
+    )
+
+
+@st.composite
+def instants(draw: st.DrawFn) -> tuple[str, list[int | None]]:
+    zone = draw(st.sampled_from(ZONES))
+    return zone, [*drawn(draw, zone), None, 0]
+
+
+def test_clocks_of_berlin() -> None:
+    when = pd.Series(pd.to_datetime(["2020-06-02 00:00:10", None, "2021-01-01 00:30:00"])).dt.tz_localize(
+        "Europe/Berlin"
+    )
+    table = mn.table(pd.DataFrame({"w": when, "n": [1, 2, 3]}))
+    w = table["w"]
+    assert w.hour.compute().tolist()[::2] == [0, 0]
+    assert w.day.compute().tolist()[::2] == [2, 1]
+    assert w.year.compute().tolist()[::2] == [2020, 2021]
+    assert table.dtypes["w"] == w.dtype == "datetime64[us, Europe/Berlin]"
+    shown = repr(table)
+    assert "datetime64[us, Europe/Berlin]" in shown
+    assert "2020-06-02 00:00:10+02:00" in shown
+    assert "2021-01-01 00:30:00+01:00" in repr(w)
+    assert (w >= "2020-06-02").compute().tolist() == [True, False, True]
+    assert (w == "2020-06-01T22:00:10Z").compute().tolist() == [True, False, False]
+    assert (w == when[0]).compute().tolist() == [True, False, False]
+    days = mn.table({"d": w.truncate("day"), "n": table["n"]}).groupby("d").size()
+    assert [str(one) for one in days["d"].compute()] == [
+        "2020-06-02 00:00:00+02:00",
+        "2021-01-01 00:00:00+01:00",
+    ]
+    assert table.groupby("n")["w"].max().dtypes["w"] == "datetime64[us, Europe/Berlin]"
+    assert table.describe()["w"].compute().tolist()[3] == "2020-06-02 00:00:10+02:00"
+    assert table.to_pandas()["w"].equals(when.astype(table.to_pandas()["w"].dtype))
+    first = np.asarray(w)[0]
+    assert first == datetime.datetime(2020, 6, 2, 0, 0, 10, tzinfo=ZoneInfo("Europe/Berlin"))
+    with pytest.raises(DTypeError, match="has no zone"):
+        np.asarray(w, "M8[us]")
+
+
+@settings(max_examples=12, deadline=None)
+@given(instants())
+def test_fields_and_steps_are_those_of_pandas(given_: tuple[str, list[int | None]]) -> None:
+    zone, seconds = given_
+    frame = zoned(seconds, zone)
+    column = mn.table({"w": frame})["w"]
+    known = frame.notna().to_numpy()
+    for name in FIELDS:
+        wanted = getattr(frame.dt, "day_of_week" if name == "weekday" else name).to_numpy(float)
+        np.testing.assert_array_equal(np.asarray(getattr(column, name)), wanted, err_msg=f"{zone} {name}")
+    assert [
+        one for one in np.asarray(column) if one is not None
+    ] == frame.dropna().dt.to_pydatetime().tolist()
+    plain = frame.dt.tz_localize(None)
+    np.testing.assert_array_equal(np.asarray(column.to_zone(None)), plain.to_numpy().astype("M8[us]"))
+    for unit, period in (("day", "D"), ("month", "M"), ("year", "Y"), ("hour", "h")):
+        found = column.truncate(unit)
+        clocks = found.to_zone(None).compute()[known].astype("M8[s]")
+        start = plain.dropna().dt.to_period(period).dt.start_time.to_numpy().astype("M8[s]")
+        # Where clocks leave the start out, or show an hour in part, it is the first that they show after.
+        late = clocks - start
+        assert (late >= np.timedelta64(0)).all()
+        assert (late <= (np.timedelta64(24, "h") if unit != "hour" else np.timedelta64(59, "m"))).all()
+        assert ((late == np.timedelta64(0)) | (late % np.timedelta64(15, "m") == np.timedelta64(0))).all()
+        assert (found <= column).compute()[known].all()
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.sampled_from(ZONES), st.sampled_from(ZONES), st.lists(SECONDS, min_size=1, max_size=5))
+def test_two_zones_are_compared_and_subtracted_as_instants(one: str, other: str, seconds: list[int]) -> None:
+    moved = [second + 3600 * place for place, second in enumerate(seconds)]
+    left, right = zoned([*seconds], one), zoned([*moved], other, "ms")
+    table = mn.table({"a": left, "b": right})
+    took = (right - left).dt.total_seconds().to_numpy()
+    np.testing.assert_array_equal(np.asarray((table["b"] - table["a"]).total_seconds()), took)
+    assert (table["a"] == table["b"]).compute().tolist() == (left == right).tolist()
+    assert (table["a"] < table["b"]).compute().tolist() == (left < right).tolist()
+    assert (table["a"].to_zone(other) == table["a"]).compute().all()
+    later = (table["a"] + np.timedelta64(90, "m")).compute().tolist()
+    assert later == (left + pd.Timedelta(minutes=90)).dt.to_pydatetime().tolist()
+
+
+def test_strings_are_times_of_the_zone_unless_they_have_an_offset() -> None:
+    frame = zoned([1_590_000_000 + 1000 * place for place in range(5)], "America/New_York")
+    column = mn.table({"w": frame})["w"]
+    for text in ("2020-05-20 14:56:40", "2020-05-20T15:00", "2020-05-20", "2020"):
+        limit = pd.Timestamp(text, tz="America/New_York")
+        assert (column >= text).compute().tolist() == (frame >= limit).tolist()
+        assert (column >= limit).compute().tolist() == (frame >= limit).tolist()
+        assert (column >= limit.tz_convert("Asia/Tokyo").to_pydatetime()).compute().tolist() == (
+            frame >= limit
+        ).tolist()
+    for text in ("2020-05-20T18:56:40Z", "2020-05-20 20:56:40+02:00", "2020-05-20T13:26:40-0530"):
+        assert (column == text).compute().tolist() == (frame == pd.Timestamp(text)).tolist()
+        assert column.isin([text]).compute().tolist() == (frame == pd.Timestamp(text)).tolist()
+    plain = mn.table({"p": frame.dt.tz_localize(None)})["p"]
+    for call in (
+        lambda: plain == column,
+        lambda: plain < "2020-01-01T00:00Z",
+        lambda: plain - frame[0],
+        lambda: column - plain,
+    ):
+        with pytest.raises(DTypeError, match="zone"):
+            call()
+    with pytest.raises(OptionError, match=r"time zone 'Europe/Berln'.*did you mean 'Europe/Berlin'"):
+        column.to_zone("Europe/Berln")
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Asia/Kolkata", "-03:00", "UTC"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_zones_are_kept_from_file_to_file(zone: str, unit: str, tmp_path: Path) -> None:
+    seconds = [1_590_000_000, None, 1_610_000_000]
+    arrow = pa.table(
+        {"w": pa.array(seconds, pa.int64()).cast(pa.timestamp("s")).cast(pa.timestamp(unit, zone))}
+    )
+    hours = zoned(seconds, zone).dt.hour.tolist()
+    made = [arrow, arrow.to_pandas(), {"w": arrow.column("w")}]
+    if not zone.startswith("-"):
+        made.append(pl.from_arrow(arrow))
+    for data in made:
+        table = mn.table(data)
+        assert table["w"].zone in (zone, "UTC" if zone == "UTC" else zone)
+        np.testing.assert_array_equal(np.asarray(table["w"].hour), hours)
+    for suffix in ("parquet", "arrow", "feather"):
+        mn.save(table, tmp_path / f"a.{suffix}")
+        again = mn.load(tmp_path / f"a.{suffix}")
+        assert again["w"].zone == table["w"].zone
+        np.testing.assert_array_equal(np.asarray(again["w"].hour), hours)
+
+
+def test_tables_of_two_zones_in_two_files(tmp_path: Path) -> None:
+    for number, zone in enumerate(("Europe/Berlin", "Asia/Tokyo")):
+        mn.save(mn.table({"w": zoned([1_590_000_000 + number], zone)}), tmp_path / f"{number}.parquet")
+    table = mn.load(tmp_path)
+    assert table["w"].zone == "UTC"
+    assert table["w"].second.compute().tolist() == [0, 1]
+    mn.save(mn.table({"w": np.array(["2020-01-01"], "M8[us]")}), tmp_path / "2.parquet")
+    with pytest.raises(mn.errors.FileFormatError, match="'w' holds datetime64"):
+        mn.load(tmp_path)
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe"])
+def test_rules_of_today_go_on_after_their_table_ends(zone: str) -> None:
+    years = np.arange(2030, 9000, 171)
+    clock = ZoneInfo(zone)
+    times = [datetime.datetime(int(year), month, 15, 12, tzinfo=clock) for year in years for month in (1, 7)]
+    counts = np.array([round(one.timestamp()) for one in times])
+    expected = [one.utcoffset().total_seconds() for one in times]  # type: ignore[union-attr]
+    for instants_ in (counts, mn.asarray(counts)):
+        np.testing.assert_array_equal(np.asarray(offsets_from_utc(instants_, "s", zone)), expected)
+    walls = counts + np.array(expected, np.int64)
+    np.testing.assert_array_equal(instants_of(walls, "s", zone), counts)
+
+
+def test_a_time_that_clocks_leave_out_is_when_they_do_so() -> None:
+    def at(*parts: Any) -> np.ndarray:
+        return np.array([round(datetime.datetime(*parts, tzinfo=datetime.UTC).timestamp())])
+
+    assert instants_of(at(2020, 3, 29, 2, 30), "s", "Europe/Berlin") == at(2020, 3, 29, 1, 0)
+    assert instants_of(at(2020, 10, 25, 2, 30), "s", "Europe/Berlin") == at(2020, 10, 25, 0, 30)  # the first
+    assert instants_of(at(2018, 11, 4, 0, 0), "s", "America/Sao_Paulo") == at(2018, 11, 4, 3, 0)
+
+
+@pytest.mark.parametrize(
+    "make", [list, lambda times: pd.Series(times, dtype=object), lambda times: np.array(times, object)]
+)
+def test_times_of_python_with_several_zones(make: Any) -> None:
+    tokyo, berlin = (
+        datetime.datetime(2020, 1, 1, tzinfo=ZoneInfo(zone)) for zone in ("Asia/Tokyo", "Europe/Berlin")
+    )
+    with pytest.warns(FileContentWarning, match="'w' have 2 zones"):
+        column = mn.table({"w": make([tokyo, None, berlin])})["w"]
+    assert column.zone == "UTC"
+    assert (column == tokyo).compute().tolist() == [True, False, False]
+    with pytest.raises(DTypeError, match="'w' has times with a zone and times without one"):
+        mn.table({"w": make([tokyo, datetime.datetime(2020, 1, 1)])})
+    with pytest.raises(DTypeError, match="'w' has times with a zone and times without one"):
+        mn.table(pd.DataFrame({"w": pd.Series([tokyo, datetime.datetime(2020, 1, 1)], dtype=object)}))
+    assert mn.table({"w": make([tokyo, tokyo])})["w"].zone == "Asia/Tokyo"

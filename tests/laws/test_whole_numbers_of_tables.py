@@ -1,0 +1,250 @@
+"""Whole numbers of a table stay whole, of every width and with missing values, as pandas' nullable ones."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import matnb as mn
+from matnb.errors import DTypeError, MatnbError, OptionError
+
+WIDTHS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+BIG = 1_577_836_800_000_000_000  # ids of nanoseconds, of which no double has the last digits
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session() -> Iterator[None]:
+    with mn.start(workers=1, threads=2):
+        yield
+    mn.stop()
+
+
+def nullable(values: list[int | None], dtype: str = "int64") -> pd.Series:
+    """Return pandas' column of whole numbers of which some are missing."""
+    return pd.Series(values, dtype=dtype.replace("u", "U").replace("int", "Int"))
+
+
+def values_of(column: object) -> list[int | None]:
+    """Return what a column has as Python's numbers, and None; floats are none."""
+    found = mn.table({"x": column}).to_arrow().column("x").to_pylist()
+    assert not any(isinstance(one, float) for one in found)
+    return found
+
+
+def of_pandas(column: pd.Series) -> list[Any]:
+    return [None if pd.isna(one) else one for one in column.tolist()]
+
+
+@pytest.fixture(scope="module")
+def ids() -> mn.Table:
+    return mn.table(
+        {
+            "id": nullable([BIG + 1, None, BIG + 3, BIG + 2, BIG + 1]),
+            "r": nullable([BIG + 2, 5, None, BIG + 2, BIG + 1]),
+            "k": ["a", "b", "a", "b", "a"],
+        }
+    )
+
+
+def test_ids_with_a_blank_keep_their_digits(ids: mn.Table) -> None:
+    c = ids["id"]
+    assert int(c.max()) == BIG + 3
+    assert int(c.min()) == int(np.nanmin(c)) == BIG + 1
+    assert (c == ids["r"]).compute().tolist() == [False, False, False, True, True]
+    assert of_pandas(ids.to_pandas()["id"]) == [BIG + 1, None, BIG + 3, BIG + 2, BIG + 1]
+    assert ids.to_polars()["id"].to_list() == [BIG + 1, None, BIG + 3, BIG + 2, BIG + 1]
+    filled = [BIG + 1, 0, BIG + 3, BIG + 2, BIG + 1]
+    for found in (np.where(c.isna(), 0, c), np.where(~c.isna(), c, 0), c.fillna(0)):
+        assert isinstance(found, mn.DistArray)
+        assert found.compute().tolist() == filled
+    assert c.compute().tolist() == [BIG + 1, None, BIG + 3, BIG + 2, BIG + 1]
+    assert np.asarray(ids[["id", "r"]]).tolist()[0] == [BIG + 1, BIG + 2]
+    assert int(c.sum()) == 4 * BIG + 7
+    assert c.isin([BIG + 3, float(BIG + 3), None]).compute().tolist() == [False, True, True, False, False]
+    assert ids["r"].isin(c).compute().tolist() == [True, False, True, True, True]
+    assert values_of(np.unique(c)) == [BIG + 1, BIG + 2, BIG + 3, None]
+    assert np.argsort(c).compute().tolist() == [0, 4, 3, 2, 1]
+    assert values_of(np.sort(c)) == [BIG + 1, BIG + 1, BIG + 2, BIG + 3, None]
+    assert values_of(np.concatenate([c, ids["r"]]))[5:] == [BIG + 2, 5, None, BIG + 2, BIG + 1]
+    assert values_of(c - ids["r"]) == [-1, None, None, 0, 0]
+    assert values_of(mn.asarray([1, 1, 1, 1, 1]) + c) == [BIG + 2, None, BIG + 4, BIG + 3, BIG + 2]
+    assert values_of(np.flip(c))[1:3] == [BIG + 2, BIG + 3]
+    assert values_of(np.diff(c)) == [None, None, -1, -1]
+
+
+def test_groups_pivots_and_files_of_ids(ids: mn.Table, tmp_path: Path) -> None:
+    greatest = ids.groupby("k")["id"].max().to_pandas()
+    assert greatest["id"].tolist() == [BIG + 3, BIG + 2]
+    assert ids.groupby("id").size()["id"].compute().tolist() == [BIG + 1, BIG + 2, BIG + 3]
+    assert ids["id"].value_counts()["count"].compute().tolist() == [2, 1, 1]
+    assert ids.pivot("id", "k").row_labels.tolist() == [BIG + 1, BIG + 2, BIG + 3]
+    assert np.asarray(ids.pivot("k", "k", "id", combine="max")).tolist() == [[BIG + 3, 0], [0, BIG + 2]]
+    for suffix in ("parquet", "feather", "arrow", "csv"):
+        mn.save(ids, tmp_path / f"ids.{suffix}")
+        again = mn.load(tmp_path / f"ids.{suffix}")
+        assert values_of(again["id"]) == values_of(ids["id"])
+
+
+def test_what_is_an_array_of_floats_refuses_what_no_float_is(ids: mn.Table) -> None:
+    for call in (lambda: mn.asarray(ids["id"]), lambda: ids.to_matrix(["r"]), lambda: np.median(ids["id"])):
+        with pytest.raises(OptionError, match=rf"{BIG + 1}|{BIG + 2}|{BIG + 3}.*fillna") as told:
+            np.asarray(call())
+        assert isinstance(told.value, MatnbError)
+    small = mn.table({"id": nullable([2**53, None, -(2**53), 2**60, -(2**63)])})["id"]
+    np.testing.assert_array_equal(np.asarray(small), [2.0**53, np.nan, -(2.0**53), 2.0**60, -(2.0**63)])
+    np.testing.assert_array_equal(mn.asarray(small).compute(), np.asarray(small))
+
+
+OPERATORS: list[Callable[[Any, Any], Any]] = [operator.add, operator.sub, operator.mul]
+COMPARISONS = [operator.eq, operator.lt, operator.le, operator.gt, operator.ge]
+
+
+@st.composite
+def two_columns(draw: st.DrawFn) -> tuple[str, list[int | None], list[int | None]]:
+    dtype = draw(st.sampled_from(WIDTHS))
+    info = np.iinfo(dtype)
+    numbers = st.one_of(st.integers(int(info.min), int(info.max)), st.integers(0, 3), st.none())
+    length = draw(st.integers(1, 6))
+    columns = st.lists(numbers, min_size=length, max_size=length)
+    return dtype, draw(columns), draw(columns)
+
+
+@settings(max_examples=12, deadline=None)
+@given(two_columns())
+def test_as_pandas_nullable_columns_of_every_width(
+    columns: tuple[str, list[int | None], list[int | None]],
+) -> None:
+    dtype, left, right = columns
+    one, other = nullable(left, dtype), nullable(right, dtype)
+    table = mn.table({"x": one, "y": other})
+    x, y = table["x"], table["y"]
+    with np.errstate(all="ignore"):
+        for operate in OPERATORS:
+            assert values_of(operate(x, y)) == of_pandas(operate(one, other))
+    for compare in COMPARISONS:
+        expected = compare(one, other).fillna(False).tolist()
+        assert compare(x, y).compute().tolist() == expected
+    assert (x != y).compute().tolist() == (one != other).fillna(True).tolist()
+    present = [number for number in left if number is not None]
+    assert values_of(np.where(np.asarray(y == y), x, y)) == [
+        first if second is not None else None for first, second in zip(left, right, strict=True)
+    ]
+    if present:
+        for name in ("min", "max"):
+            assert getattr(x, name)().compute() == getattr(np, name)(np.array(present, dtype))
+        assert int(x.sum()) == int(np.sum(np.array(present, dtype)))
+    assert of_pandas(table.to_pandas()["x"]) == left
+    assert table.to_polars()["x"].to_list() == left
+    wanted = sorted({*present})
+    assert [one for one in values_of(np.unique(x)) if one is not None] == wanted
+
+
+def test_what_isin_finds() -> None:
+    column = mn.table({"v": [2, None, 3]})["v"]
+    for values, expected in (
+        ([2.5], [False, False, False]),
+        ([2.0, 7], [True, False, False]),
+        ([None], [False, True, False]),
+        ([np.nan, 3], [False, True, True]),
+        ([pd.NA, pd.NaT], [False, True, False]),
+        ([2**70, -(2**70), np.inf], [False, False, False]),
+        (np.array([3, 4]), [False, False, True]),
+        ([], [False, False, False]),
+    ):
+        assert column.isin(values).compute().tolist() == expected
+    with pytest.raises(DTypeError, match="'x' cannot be compared with a column of int64"):
+        column.isin(["x"])
+    with pytest.raises(OptionError, match="give a list"):
+        column.isin("23")
+    text = mn.table({"t": ["a", None, "b"]})["t"]
+    assert text.isin(["a", np.nan]).compute().tolist() == [True, True, False]
+    with pytest.raises(DTypeError, match=r"2\.5 cannot be compared with a column of text"):
+        text.isin([2.5])
+    days = mn.table({"d": np.array(["2020-01-01", "NaT"], "M8[D]")})["d"]
+    assert days.isin(["2020-01-01"]).compute().tolist() == [True, False]
+    assert days.isin(["2020-01-01T10:30", None]).compute().tolist() == [False, True]
+
+
+def test_booleans_with_blanks_pick_rows() -> None:
+    table = mn.table({"b": [True, None, False, True], "c": [None, None, True, False], "n": [1, 2, 3, 4]})
+    b, c = table["b"], table["c"]
+    frame = table.to_pandas()
+    assert str(frame["b"].dtype) == "boolean"
+    for found, expected in (
+        (~b, ~frame.b),
+        (b & c, frame.b & frame.c),
+        (b | c, frame.b | frame.c),
+        (b ^ c, frame.b ^ frame.c),
+        (b & mn.asarray([True, True, False, False]), frame.b & np.array([True, True, False, False])),
+        (b | True, frame.b | True),
+        (np.logical_not(b), ~frame.b),
+    ):
+        assert values_of(found) == of_pandas(expected)
+    assert table[b]["n"].compute().tolist() == [1, 4]
+    assert table[~b]["n"].compute().tolist() == [3]
+    assert table["n"][b].compute().tolist() == [1, 4]
+    assert np.where(b, table["n"], 0).compute().tolist() == [1, 0, 0, 4]
+    assert bool(b.any())
+    assert not bool(b.all())
+    assert int(b.sum()) == 2
+    with pytest.raises(TypeError, match="ambiguous"):
+        bool(b & c)
+    with pytest.raises(DTypeError, match="'x' cannot be compared"):
+        b == "x"  # noqa: B015
+    with pytest.raises(DTypeError, match="picks no rows"):
+        table["n"][mn.table({"x": [1, None, 3, 4]})["x"]]
+
+
+@pytest.mark.parametrize("made", [pl.Categorical, pl.Enum(["a", "b"]), pl.String])
+def test_categories_of_polars_with_a_null(made: Any) -> None:
+    frame = pl.DataFrame({"c": pl.Series(["b", None, "a", "b"], dtype=made)})
+    assert mn.table(frame)["c"].compute().tolist() == ["b", None, "a", "b"]
+
+
+def test_whole_numbers_beyond_int64() -> None:
+    large = [2**64 - 1, None, 2**63]
+    for given_ in (large, np.array(large, object), pd.Series(large, dtype=object)):
+        assert values_of(mn.table({"m": given_})["m"]) == large
+    assert values_of(mn.table(pd.DataFrame({"m": pd.Series(large, dtype=object)}))["m"]) == large
+    for bad in ([2**64], [2**63, -1], [-(2**63) - 1]):
+        with pytest.raises(
+            OverflowError, match=r"column 'm' has -?\d+, and no integer type of 64 bits holds"
+        ):
+            mn.table({"m": bad})
+    for mixed in ([1, "a"], ["a", 1], [1.5, "x", None]):
+        with pytest.raises(DTypeError, match="column 'm' is not a column of a table"):
+            mn.table(pd.DataFrame({"m": pd.Series(mixed, dtype=object), "n": range(len(mixed))}))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "wanted"),
+    [
+        (("int64", [1, BIG + 1]), ("uint64", [2**63 + 1]), "uint64"),
+        (("int64", [-1]), ("uint64", [2**62 + 1]), "int64"),
+        (("int64", [-1]), ("uint64", [2**63 + 1]), None),
+        (("int64", [2**53]), ("float64", [0.5]), "float64"),
+        (("int64", [BIG + 1]), ("float64", [0.5]), None),
+        (("int8", [-1]), ("uint32", [2**32 - 1]), "int64"),
+    ],
+)
+def test_files_of_two_integer_types(
+    first: tuple[str, list[int]], second: tuple[str, list[float]], wanted: str | None, tmp_path: Path
+) -> None:
+    for number, (dtype, values) in enumerate((first, second)):
+        pd.DataFrame({"x": np.array(values, dtype)}).to_parquet(tmp_path / f"{number}.parquet")
+    if wanted is None:
+        with pytest.raises(mn.errors.FileFormatError, match="'x'"):
+            mn.load(tmp_path)
+        return
+    table = mn.load(tmp_path)
+    assert table.dtypes["x"] == wanted
+    assert table["x"].compute().tolist() == [*first[1], *second[1]]

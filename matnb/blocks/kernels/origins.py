@@ -21,7 +21,9 @@ class Origin(Enum):
 
 
 _MATNB = __name__.partition(".")[0]  # its version is part of every digest
-_INSTALLED_PATHS = tuple({get_paths()[kind] + os.sep for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
+_INSTALLED_PATHS = tuple(
+    {get_paths()[kind] + os.sep for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
 _INSTALLED_FOLDERS = ("site-packages", "dist-packages")
 
 

@@ -1,4 +1,4 @@
-"""What a worker makes again of a user's function: modules with what is read of them, and code that imports them."""
+"""What a worker makes again of a user's function: modules with what is read of them, and its imports."""
 
 from __future__ import annotations
 
@@ -96,17 +96,18 @@ def chosen_by_type(function: FunctionType) -> list[tuple[type, Callable[..., obj
     """Return what ``functools.singledispatch`` chooses from; None for any other function."""
     if function.__globals__ is not vars(functools) or not hasattr(function, "dispatch"):
         return None
-    return list(function.registry.items())
+    registry: Mapping[type, Callable[..., object]] = function.registry  # type: ignore[attr-defined]  # it has one
+    return list(registry.items())
 
 
 def choosing(name: str, chosen: Sequence[tuple[type, Callable[..., object]]]) -> Callable[..., object]:
     """Return a function that calls another for each type of its first argument."""
     by_type = dict(chosen)
-    made = functools.singledispatch(by_type.pop(object))
+    made: Any = functools.singledispatch(by_type.pop(object))
     for kind, function in by_type.items():
         made.register(kind, function)
     made.__name__ = name
-    return made
+    return made  # type: ignore[no-any-return]  # a function
 
 
 def left_behind(module: str, path: str, version: bytes) -> object:
@@ -115,19 +116,24 @@ def left_behind(module: str, path: str, version: bytes) -> object:
     Raises
     ------
     OptionError
-        Where it is of another version than what was to be sent.
+        Where it is of another version than what was to be sent, or is not there.
     """
-    found: object = attrgetter(path)(import_module(module))
+    advice = "call mn.stop() and start again, or use arguments and plain values instead"
+    try:
+        found: object = attrgetter(path)(import_module(module))
+    except (ImportError, AttributeError) as error:
+        raise OptionError(
+            f"{module}.{path} cannot be sent to a worker, and is not there ({error}); {advice}"
+        ) from error
     if version != version_of(found):
         raise OptionError(
-            f"{module}.{path} cannot be sent to a worker, which has another version of it: call mn.stop() and "
-            "start again, or let it use arguments and plain values"
+            f"{module}.{path} cannot be sent to a worker, which has another version of it; {advice}"
         )
     return found
 
 
 def version_of(found: object) -> bytes:
-    """Return what tells versions of a user's function, class or object apart: code, and plain values beside it."""
+    """Return what tells versions of a user's function, class or object apart: code and plain values."""
     return blake2b(repr(list(_parts(found, {}))).encode(), digest_size=16).digest()
 
 
@@ -148,7 +154,10 @@ def _parts(found: object, seen: dict[int, object]) -> Iterator[object]:
     elif isinstance(found, type):
         if found.__module__ != "builtins" and is_users(found):
             yield found.__qualname__
-            below = (*found.__bases__, *(one for name, one in sorted(vars(found).items()) if name[:2] != "__"))
+            below = (
+                *found.__bases__,
+                *(one for name, one in sorted(vars(found).items()) if name[:2] != "__"),
+            )
     elif isinstance(found, MethodType):
         below = found.__func__, found.__self__
     elif isinstance(found, partial):
@@ -174,8 +183,12 @@ def _beside(function: FunctionType) -> Iterator[object]:
     codes = [function.__code__]
     for code in codes:
         codes += [one for one in code.co_consts if isinstance(one, CodeType)]
-    stored = {step.argval for code in codes for step in get_instructions(code) if step.opname == "STORE_GLOBAL"}
-    for name in sorted({name for code in codes for name in code.co_names} - stored):  # stored ones count calls
+    stored = {
+        step.argval for code in codes for step in get_instructions(code) if step.opname == "STORE_GLOBAL"
+    }
+    for name in sorted(
+        {name for code in codes for name in code.co_names} - stored
+    ):  # stored ones count calls
         yield function.__globals__.get(name)
 
 
@@ -188,7 +201,9 @@ def what_it_does(code: CodeType) -> tuple[object, ...]:
         (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount),
         (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars),
         # The order of a set's strings is another in every process; no constant is a dict.
-        tuple({"set": sorted(map(repr, one))} if isinstance(one, frozenset) else one for one in code.co_consts),
+        tuple(
+            {"set": sorted(map(repr, one))} if isinstance(one, frozenset) else one for one in code.co_consts
+        ),
     )
 
 

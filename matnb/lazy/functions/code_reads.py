@@ -1,4 +1,4 @@
-"""What a function's code reads from outside: globals, free variables and imports, with the attributes it takes of each."""
+"""What code reads from outside: globals, free variables and imports, and which attributes of each."""
 
 from __future__ import annotations
 

@@ -37,7 +37,6 @@ from matnb.lazy.user_frames import shows_user_frames
 from matnb.ops.mapping import MapBlocks, Part, ReduceBlocks, Replicated
 from matnb.pictures.quantities import bytes_text
 
-
 Example: TypeAlias = np.ndarray | sp.csr_array
 _ROWS = 2  # of an example: one would not tell rows from a sum of them
 

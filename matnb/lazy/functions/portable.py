@@ -100,7 +100,7 @@ def _version(package: str) -> str:
 # Its name: everything that it reads, written down.
 
 
-class Named(NamedTuple):
+class FunctionReads(NamedTuple):
     """What names a function.
 
     Attributes
@@ -125,7 +125,7 @@ class Named(NamedTuple):
     left: Mapping[int, tuple[str, str]]
 
 
-def named_by(fn: Callable[..., object]) -> Named:
+def named_by(fn: Callable[..., object]) -> FunctionReads:
     """Return what names a function: its code, and all that it reads.
 
     Reads are followed through a user's modules: helpers, globals, attributes of classes, functions inside of
@@ -147,7 +147,9 @@ def named_by(fn: Callable[..., object]) -> Named:
     versions = ";".join(f"{one} {_version(one)}" for one in sorted(namer.packages))
     code += versions.encode()
     reason = ", ".join(dict.fromkeys(namer.lost))
-    return Named(code + os.urandom(16) if reason else code, reason, namer.read, namer.globals_read, namer.left)
+    return FunctionReads(
+        code + os.urandom(16) if reason else code, reason, namer.read, namer.globals_read, namer.left
+    )
 
 
 # What a function reads by these has no name in its code, and is not the same later.
@@ -157,7 +159,7 @@ _READS_ELSEWHERE = (
     time.time_ns, time.monotonic, time.perf_counter, time.process_time,
     np.load, np.loadtxt, np.genfromtxt, np.fromfile, np.memmap,
 )  # fmt: skip
-_STATES = (random._inst, np.random.mtrand._rand)  # type: ignore[attr-defined]  # of functions that draw
+_STATES = (random._inst, np.random.mtrand._rand)  # of functions that draw
 
 
 def _reads_elsewhere(found: object) -> bool:
@@ -166,7 +168,9 @@ def _reads_elsewhere(found: object) -> bool:
     if any(getattr(found, "__self__", None) is one for one in _STATES):
         return True
     # What only the settings of a process may name here.
-    name = getattr(found, "__qualname__", None) if isinstance(found, FunctionType) else type(found).__qualname__
+    name = (
+        getattr(found, "__qualname__", None) if isinstance(found, FunctionType) else type(found).__qualname__
+    )
     return name in ("getenv", "_Environ") and getattr(found, "__module__", None) == "os"
 
 
@@ -393,7 +397,7 @@ class _ByIdentity:
 
 @lru_cache(maxsize=256)
 def _searched(key: _ByIdentity, name: str) -> str | None:
-    module_name: str = pickle.whichmodule(key.found, name)
+    module_name: str = pickle.whichmodule(key.found, name)  # type: ignore[attr-defined]  # it has one
     is_there = getattr(sys.modules.get(module_name), name, None) is key.found
     return module_name if is_there else None
 
@@ -436,7 +440,7 @@ def _is_to_follow(top: str) -> bool:
 # What is sent.
 
 
-def _sent(fn: Callable[..., object], named: Named) -> bytes:
+def _sent(fn: Callable[..., object], named: FunctionReads) -> bytes:
     # By value; what cannot be, such as a lock, is what the worker has under its name in the module there.
     try:
         return _pickled(fn, named, named.left)
@@ -456,14 +460,16 @@ def _sent(fn: Callable[..., object], named: Named) -> bytes:
         return _pickled(fn, named, left)
 
 
-def _by_kind(fn: Callable[..., object], named: Named) -> list[tuple[object, str, str]]:
+def _by_kind(fn: Callable[..., object], named: FunctionReads) -> list[tuple[object, str, str]]:
     # What modules have under the names by which it is read; values first, as they may be all that cannot be
     # sent of a class or a function.
     found = [(value, module_name, name) for (module_name, name), value in named.globals_read.items()]
     if isinstance(fn, FunctionType | type):
         found.append((fn, fn.__module__, fn.__qualname__))
     there = [one for one in found if one[1] != "__main__" and _has(*one)]
-    return sorted(there, key=lambda one: 1 if isinstance(one[0], type) else 2 * isinstance(one[0], FunctionType))
+    return sorted(
+        there, key=lambda one: 1 if isinstance(one[0], type) else 2 * isinstance(one[0], FunctionType)
+    )
 
 
 def _has(value: object, module_name: str, path: str) -> bool:
@@ -473,7 +479,7 @@ def _has(value: object, module_name: str, path: str) -> bool:
     return found is value and not isinstance(value, ModuleType)
 
 
-def _pickled(value: object, named: Named, left: Mapping[int, tuple[str, str]]) -> bytes:
+def _pickled(value: object, named: FunctionReads, left: Mapping[int, tuple[str, str]]) -> bytes:
     buffer = BytesIO()
     _Sender(buffer, named.read, left).dump(value)
     return buffer.getvalue()

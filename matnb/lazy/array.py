@@ -20,7 +20,7 @@ from matnb.expr.client_data import given
 from matnb.expr.nodes import Data, Expr, Transpose
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.evaluator import evaluator, shown
-from matnb.lazy.foreign_names import instead_of
+from matnb.lazy.foreign_names import instead_of, refuse_dask
 from matnb.lazy.limits import check_limit, converted_bytes, list_bytes
 from matnb.lazy.operators import Operators
 from matnb.lazy.recording import active_recording
@@ -759,6 +759,7 @@ class DistArray(Methods, Operators, Values):
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):  # libraries ask for protocols that there are not
+            refuse_dask(name, "a DistArray")
             raise AttributeError(f"DistArray has no attribute {name!r}")
         is_sparse = self.sparse
         raise no_attribute("DistArray", name, lambda: dir(DistArray), lambda: instead_of(name, is_sparse))

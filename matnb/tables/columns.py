@@ -14,6 +14,7 @@ from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.io.columns import NO_TIME, ColumnFacts, by_code_point, places_among
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
+from matnb.lazy.foreign_names import refuse_dask
 from matnb.pictures.tables import short_text
 from matnb.tables.pandas_names import OF_COLUMNS, no_table_name
 
@@ -116,6 +117,7 @@ class Column:
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_") or "codes" not in self.__dict__:  # libraries ask for protocols
+            refuse_dask(name, "a column of a table")
             raise AttributeError(name)
         known = [one for one in dir(type(self)) if not one.startswith("_")]
         raise no_table_name(f"a column of {self._word()}", name, OF_COLUMNS, lambda: known)

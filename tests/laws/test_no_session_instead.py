@@ -91,7 +91,7 @@ def test_whatever_is_asked_for_nothing_starts_by_itself(ask: str, cluster: objec
     x = mn.arange(4.0) * 2
     assert float(x.sum()) == 12
     mn.stop()
-    with pytest.raises(ClusterError, match="mn.connect"):
+    with pytest.raises(ClusterError, match=r"mn\.connect"):
         ASKS[ask](x, tmp_path)
     assert active_session() is None
     assert "mn.connect" in str(mn.doctor())

@@ -89,7 +89,6 @@ ONE_IMPORTER = {
     "matnb/blocks/kernels/sampled_products.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/small_chains.py": ANOTHER_ROOM,
     "matnb/io/rmat.py": ANOTHER_ROOM,
-    "matnb/lazy/foreign_names.py": LARGE,
     "matnb/lazy/functions/code_reads.py": "what code says of itself, whatever becomes of it",
     "matnb/lazy/operators.py": LARGE,
     "matnb/learn/topic_batches.py": SHORT,

@@ -14,12 +14,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from IPython.core.interactiveshell import InteractiveShell
+from magics.conftest import bare_shell, shell
 
 import matnb as mn
 from laws.function_reads import NOT_FOLLOWED, READS, files_of
 from matnb.lazy.functions.portable import named_by
 
 HEAD = "import functools, dataclasses, enum\nimport numpy as np\n"
+__all__ = ["bare_shell", "shell"]  # fixtures
 X = np.ones((4, 1))
 
 
@@ -216,3 +219,40 @@ def test_names_are_the_same_in_another_process(files: Path) -> None:
         env={**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join([str(files), *sys.path])},
     ).stdout.split()  # fmt: skip
     assert found == expected
+
+
+def test_files_of_results_are_found_by_what_functions_read(files: Path, tmp_path: Path) -> None:
+    texts = files_of(READS["a global of a helper in another module"])
+    folder = tmp_path / "results"
+
+    def total(number: int, read: dict[str, str]) -> float:
+        write(files, read, number)
+        with mn.start(workers=1, threads=1, memo_dir=folder):
+            x = mn.asarray(X)
+            return float(mn.reduce_blocks(loaded(read).total, x, combine=np.add))
+
+    def num_files() -> int:
+        return sum(path.suffix != "" or path.is_file() for path in folder.rglob("*"))
+
+    assert total(2, texts) == 8
+    first = num_files()
+    assert total(3, texts) == 12
+    second = num_files()
+    assert second > first
+    assert total(2, texts) == 8
+    assert num_files() == second, "the first result is used again"
+    assert total(4, files_of(NOT_FOLLOWED["a lock"])) == 16
+    assert num_files() == second, "what cannot be found again is not written"
+
+
+def test_what_autoreload_finds_edited_is_computed_again(files: Path, shell: InteractiveShell) -> None:
+    texts = files_of(READS["a helper in another module"])
+    write(files, texts, 2)
+    cell = "%%distmat\nvalue = float(mn.reduce_blocks(total, mn.ones((4, 1)), combine=np.add))"
+    shell.run_cell("%load_ext autoreload\n%autoreload 2\nfrom mod import total\nimport other").raise_error()
+    for number in (2, 3):
+        write(files, texts, number)
+        for name in texts:  # edits are found by whole seconds
+            os.utime(files / f"{name}.py", (number * 1000, 2_000_000_000 + number * 1000))
+        shell.run_cell(cell).raise_error()
+        assert shell.user_ns["value"] == number * 4

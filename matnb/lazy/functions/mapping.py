@@ -72,7 +72,8 @@ def map_blocks(
         called once while recording, with two rows of ones.
     pure
         Whether equal blocks always give equal results. If not, results are not remembered: recording the call
-        again runs it again. The values of an array that was already computed do not change.
+        again runs it again. The values of an array that was already computed do not change. Nor are those of
+        a function remembered that reads what cannot be followed, such as a lock; ``explain()`` says so.
     align
         "rows" takes arrays with first axes of equal length and any other axes: each block is the same range
         of rows of all of them. "broadcast" is described above.
@@ -196,6 +197,7 @@ def reduce_blocks(
         Called as ``fn(slab, ...)`` with NumPy arrays that it may modify, and SciPy CSR arrays for slabs of
         sparse arrays. It returns an array, a number, or a tuple of them, always with the same shapes and
         dtypes; the last slab may have fewer rows. It must be a pure function: equal calls are computed once.
+        A helper, global or class that it reads from modules of yours is part of it.
         A keyword-only parameter ``place`` is passed the position of the slab, as in :func:`matnb.map_blocks`.
     arrays
         Arrays with first axes of equal length and any other axes.

@@ -233,7 +233,7 @@ class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
 
     def _installed(self, module_name: str | None) -> None:
         package = (module_name or "").partition(".")[0]
-        if package != __name__.partition(".")[0]:  # whose version is part of every digest
+        if package and package != __name__.partition(".")[0]:  # whose version is part of every digest
             self.packages.add(package)
 
     def _class(self, found: type) -> Any:

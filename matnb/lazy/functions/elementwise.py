@@ -213,7 +213,8 @@ def imag(val: object) -> DistArray:
     if node.dtype.kind == "c":
         return wrap(_part("imag", node))
     if node.sparse:
-        return eye(*node.shape, k=node.shape[1], dtype=node.dtype)  # a diagonal outside of the matrix
+        rows, columns = node.shape
+        return eye(rows, columns, k=columns, dtype=node.dtype)  # a diagonal outside of the matrix
     return handle_of(recorded(np.zeros_like)(DistArray(node)))
 
 

@@ -157,7 +157,7 @@ def test_selected_entries_follow_what_a_function_reads(files: Path, session: mn.
 
 
 @pytest.mark.parametrize("read", NOT_FOLLOWED)
-def test_what_cannot_be_followed_is_not_remembered_and_told(
+def test_what_cannot_be_followed_is_not_remembered_and_explain_says_so(
     read: str, files: Path, session: mn.session.Session
 ) -> None:
     texts = files_of(NOT_FOLLOWED[read])

@@ -14,8 +14,10 @@ import pickle
 import random
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import _lru_cache_wrapper, cached_property, lru_cache
+from hashlib import blake2b
 from importlib import import_module, metadata
 from importlib.util import find_spec, resolve_name
 from io import BytesIO
@@ -116,6 +118,8 @@ class FunctionReads(NamedTuple):
         The values of globals that it reads, by module and name.
     left
         What is not sent, by its number: where a worker finds it.
+    places
+        Where all code was written, which errors name and ``code`` leaves out.
     """
 
     code: bytes
@@ -123,6 +127,7 @@ class FunctionReads(NamedTuple):
     read: Mapping[ModuleType, set[str]]
     globals_read: Mapping[tuple[str, str], object]
     left: Mapping[int, tuple[str, str]]
+    places: tuple[Hashable, ...]
 
 
 def named_by(fn: Callable[..., object]) -> FunctionReads:
@@ -143,12 +148,18 @@ def named_by(fn: Callable[..., object]) -> FunctionReads:
         namer.dump((fn, *own))
     except _CANNOT_SEND as error:
         namer.lost.append(str(error))
-    code = buffer.getvalue()
     versions = ";".join(f"{one} {_version(one)}" for one in sorted(namer.packages))
-    code += versions.encode()
+    # Its digest: what it reads may be large arrays, and this goes wherever the function goes.
+    code = blake2b(buffer.getbuffer(), digest_size=32)
+    code.update(versions.encode())
     reason = ", ".join(dict.fromkeys(namer.lost))
     return FunctionReads(
-        code + os.urandom(16) if reason else code, reason, namer.read, namer.globals_read, namer.left
+        code.digest() + os.urandom(16) if reason else code.digest(),
+        reason,
+        namer.read,
+        namer.globals_read,
+        namer.left,
+        tuple(namer.places),
     )
 
 
@@ -203,10 +214,13 @@ class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
         self.read: dict[ModuleType, set[str]] = {}
         self.globals_read: dict[tuple[str, str], object] = {}
         self.left: dict[int, tuple[str, str]] = {}
+        self.places: list[Hashable] = []
 
     def reducer_override(self, found: Any) -> Any:
         kind = type(found)
         if kind is CodeType:
+            place = found.co_filename, found.co_qualname, found.co_firstlineno, found.co_linetable
+            self.places.append(place)
             return CodeType, what_it_does(found)
         if kind is FunctionType:
             return self._function(found)
@@ -440,7 +454,26 @@ def _is_to_follow(top: str) -> bool:
 # What is sent.
 
 
+# What was sent of functions, as many are recorded again and again: of all that tells two of them apart.
+_sent_before: OrderedDict[Hashable, bytes] = OrderedDict()
+_MOST_KEPT, _MOST_KEPT_BYTES = 256, 1 << 16
+
+
 def _sent(fn: Callable[..., object], named: FunctionReads) -> bytes:
+    if named.reason:
+        return _pickled_with_left(fn, named)
+    key = named.code, named.places
+    found = _sent_before.get(key)
+    if found is None:
+        found = _pickled_with_left(fn, named)
+        if len(found) + len(named.code) <= _MOST_KEPT_BYTES:
+            _sent_before[key] = found
+            while len(_sent_before) > _MOST_KEPT:
+                _sent_before.popitem(last=False)
+    return found
+
+
+def _pickled_with_left(fn: Callable[..., object], named: FunctionReads) -> bytes:
     # By value; what cannot be, such as a lock, is what the worker has under its name in the module there.
     try:
         return _pickled(fn, named, named.left)

@@ -1,4 +1,4 @@
-"""Results of several values: whoever takes one for an array is told which fields it has."""
+"""Results of several values: an error names the fields where one is used as an array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever takes a result of several values for an array is told its fields; unpacking and integers stay."""
+"""A result of several values names its fields where it is used as an array; unpacking and integers stay."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class FunctionReads(NamedTuple):
     ----------
     code
         The same for the same function in another cell, process or place in its file, whose reads are the
-        same; drawn anew where something cannot be followed.
+        same; random where something cannot be followed.
     reason
         What cannot be followed, and so the reason why results are not remembered; empty where all can.
     read
@@ -257,7 +257,7 @@ class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
             self._installed(found.__module__)
             return NotImplemented
         if origin_of(found.__module__) is Origin.COMPILED:
-            return self._lose(f"{found.__module__}.{found.__qualname__}, which is compiled")
+            return self._lose(f"{found.__module__}.{found.__qualname__} (compiled)")
         maker, given, (attributes, slots), *rest = _class_by_value(found)
         attributes = {name: one for name, one in attributes.items() if name != "__firstlineno__"}
         return maker, given, (attributes, slots), *rest
@@ -265,7 +265,7 @@ class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
     def _object(self, found: Any) -> Any:
         kind = type(found)
         if _reads_elsewhere(found):
-            return self._lose(_elsewhere(getattr(found, "__name__", kind.__qualname__)))
+            return self._lose(getattr(found, "__name__", kind.__qualname__))
         own = self.dispatch_table.get(kind)
         try:
             reduced = found.__reduce_ex__(self.proto) if own is None else own(found)
@@ -288,11 +288,11 @@ class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
             self._installed(found.__name__)
             return _Written, (), found.__name__
         if origin is Origin.COMPILED:
-            return self._lose(f"{found.__name__}, which is compiled")
+            return self._lose(f"{found.__name__} (compiled)")
         contents = _contents(found)
         for name, value in contents.items():
             if isinstance(value, DistArray):  # stays where it is: it may be none of what is read
-                self._lose(f"{found.__name__}.{name}, a DistArray of a module that is used as a value")
+                self._lose(f"{found.__name__}.{name} (a DistArray)")
                 self.left[id(value)] = found.__name__, name
         self.read.setdefault(found, set()).update(contents)
         self.globals_read.update({(found.__name__, name): value for name, value in contents.items()})
@@ -305,7 +305,7 @@ class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
         module_name = found.__globals__.get("__name__")
         if not is_users(found):
             if _reads_elsewhere(found):
-                return self._lose(_elsewhere(found.__name__))
+                return self._lose(found.__name__)
             self._installed(found.__module__)
             return NotImplemented
         state: dict[str, object] = {}
@@ -327,7 +327,7 @@ class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
                 self.globals_read[str(namespace.get("__name__")), read.name] = value
                 self._take(read.name, value, read.chains, state)
             elif _reads_elsewhere(getattr(builtins, read.name, None)):
-                self._lose(_elsewhere(read.name))
+                self._lose(read.name)
         cells = dict(zip(found.__code__.co_freevars, found.__closure__ or (), strict=True))
         chains = {read.name: read.chains for read in reads.free}
         for name, cell in cells.items():
@@ -359,7 +359,7 @@ class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
             self._follow(value, chain[1:], f"{path}.{attribute}", state)
         elif is_installed:
             if _reads_elsewhere(value):
-                self._lose(_elsewhere(f"{module.__name__}.{attribute}"))
+                self._lose(f"{module.__name__}.{attribute}")
             if isinstance(value, FunctionType | type) and is_users(value):  # a user put it there
                 state[f"{path}.{attribute}"] = value
         elif value is not _MISSING:
@@ -367,11 +367,7 @@ class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
             self.globals_read[module.__name__, attribute] = value
             state[f"{path}.{attribute}"] = value
         elif "__getattr__" in own or type(module) is not ModuleType:
-            self._lose(f"{module.__name__}.{attribute}, which the module makes when it is asked for it")
-
-
-def _elsewhere(name: str) -> str:
-    return f"{name}, by which anything may be read"
+            self._lose(f"{module.__name__}.{attribute} (made by the module's __getattr__)")
 
 
 def _article(kind: type) -> str:

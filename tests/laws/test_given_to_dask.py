@@ -80,7 +80,8 @@ def test_a_client_refuses_it_too() -> None:
                 take()
 
 
-def test_both_arrays_go_on_together() -> None:
+def test_both_arrays_go_on_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(dask.config.config, "scheduler", "synchronous")  # else its threads stay
     x, D = mn.asarray(X), da.from_array(X, chunks=2)
     for made in (D + x, x + D, np.add(D, x), np.concatenate([x, D]), mn.asarray(D) + x, x @ D.T, x == D):
         assert isinstance(made, mn.DistArray)

@@ -173,6 +173,7 @@ def test_what_cannot_be_followed_is_not_remembered_and_explain_says_so(
     assert named_by(mod.total).reason
 
 
+@pytest.mark.cluster
 def test_a_worker_process_calls_the_edited_version(files: Path) -> None:
     several = (
         "a helper in another module", "a module it imports itself by another name", "a class attribute",
@@ -199,6 +200,7 @@ def test_a_worker_process_calls_the_edited_version(files: Path) -> None:
                 float(made)
 
 
+@pytest.mark.slow
 def test_names_are_the_same_in_another_process(files: Path) -> None:
     script = (
         "import sys, hashlib, importlib\nfrom matnb.lazy.functions.portable import named_by\n"

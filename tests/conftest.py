@@ -31,6 +31,7 @@ from matnb.plan.reproducibility import KINDS
 from matnb.program.check import check_plan, check_program
 from matnb.program.plan import Plan
 from matnb.program.writer import PlanWriter
+from matnb.session import current
 
 PROJECT = Path(__file__).parents[1]
 OUTER_TEMPORARY = pytest.StashKey[tuple[str | None, str]]()
@@ -136,6 +137,13 @@ def leak_guard(request: pytest.FixtureRequest) -> Iterator[None]:
     left = leaks.leaks_since(before | request.config.stash[FROM_WIDER_FIXTURES])
     if left:
         pytest.fail("left behind by this test: " + "; ".join(left), pytrace=False)
+
+
+@pytest.fixture(autouse=True)
+def left_no_cluster() -> Iterator[None]:
+    """Let the next test start a session by itself, though this one was connected to a cluster."""
+    yield
+    current._process.left = ""
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,8 @@ class Expr(metaclass=Interned):
         Whether its digest is another one in each run of a program: it is made from what a file holds, whose
         times the digest follows from, or from an array that is named at random.
     is_made_anew
-        Whether it is made by a function that may give something else each time.
+        Whether it is made by a function that may give something else each time, or reads what cannot be
+        followed.
     plain
         Of a class: whether parameters that compare equal are the same, as text and dtypes are, unlike 0.0 and
         -0.0, or 1 and True.

@@ -9,12 +9,14 @@ import numpy as np
 from matnb.graph.arguments import graph_from
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange
+from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate
 
 
+@has_fields
 class Components(NamedTuple):
     """Result of :func:`connected_components`."""
 

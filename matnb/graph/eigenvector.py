@@ -12,10 +12,12 @@ from matnb.errors import ShapeError
 from matnb.graph.arguments import check_tolerance, checked, graph_from
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, full
+from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.loop import converging, iterate
 
 
+@has_fields
 class Centrality(NamedTuple):
     """Centralities of the vertices, float64 of shape (n,), and the number of iterations taken."""
 

@@ -8,9 +8,11 @@ from matnb.graph.arguments import check_tolerance, checked, graph_from
 from matnb.graph.eigenvector import is_settled
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import full
+from matnb.lazy.fields import has_fields
 from matnb.lazy.loop import converging, iterate
 
 
+@has_fields
 class HubsAuthorities(NamedTuple):
     """Result of :func:`hits`."""
 

@@ -11,6 +11,7 @@ from matnb.graph.arguments import checked, graph_from
 from matnb.graph.communities import check_resolution, modularity_of
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, eye
+from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.diagonals import tril, triu
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.grouping import scatter_reduce
@@ -23,6 +24,7 @@ Moved = tuple[DistArray, DistArray, DistArray, DistArray]
 _MOST_ROUNDS, _QUIET_ROUNDS = 1000, 4
 
 
+@has_fields
 class Communities(NamedTuple):
     """Result of :func:`louvain`."""
 

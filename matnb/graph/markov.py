@@ -11,9 +11,11 @@ from matnb.graph.arguments import checked, graph_from
 from matnb.graph.components import connected_components
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, eye
+from matnb.lazy.fields import has_fields
 from matnb.lazy.loop import converging, iterate
 
 
+@has_fields
 class Clusters(NamedTuple):
     """Result of :func:`markov_clustering`."""
 

@@ -11,10 +11,12 @@ from matnb.errors import OptionError, ShapeError
 from matnb.graph.arguments import checked, graph_from
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, full
+from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import converging, iterate
 
 
+@has_fields
 class Ranking(NamedTuple):
     """Result of :func:`pagerank`."""
 

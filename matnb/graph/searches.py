@@ -10,6 +10,7 @@ import numpy as np
 
 from matnb.graph.arguments import vertex_from, vertices_of
 from matnb.lazy.array import DistArray
+from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate, iteration
@@ -18,8 +19,11 @@ Vectors = tuple[DistArray, DistArray]
 Along = Callable[[DistArray, str, DistArray], DistArray]  # what arrives, of what, by which addition, where
 
 
+@has_fields
 class BreadthFirst(Sequence[DistArray]):
     """Result of :func:`bfs`: ``levels`` and ``parents``, each recorded when it is first used."""
+
+    _fields = ("levels", "parents")
 
     def __init__(self, levels: Callable[[], DistArray], parents: Callable[[], DistArray]) -> None:
         self._levels, self._parents = levels, parents

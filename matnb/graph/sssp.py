@@ -9,11 +9,13 @@ import numpy as np
 from matnb.graph.arguments import checked, graph_from, vertex_from, vertices_of
 from matnb.graph.searches import parents_along
 from matnb.lazy.array import DistArray
+from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate
 
 
+@has_fields
 class ShortestPaths(NamedTuple):
     """Result of :func:`sssp` with ``predecessors=True``."""
 

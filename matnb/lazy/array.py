@@ -20,7 +20,7 @@ from matnb.expr.client_data import given
 from matnb.expr.nodes import Data, Expr, Transpose
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.evaluator import evaluator, shown
-from matnb.lazy.foreign_names import instead_of
+from matnb.lazy.foreign_names import instead_of, refuse_dask
 from matnb.lazy.limits import check_limit, converted_bytes, list_bytes
 from matnb.lazy.operators import Operators
 from matnb.lazy.recording import active_recording
@@ -685,7 +685,7 @@ class DistArray(Methods, Operators, Values):
         if not self.sparse:
             raise DTypeError("select works on sparse arrays; for a dense one use np.where(condition, x, 0)")
         if callable(condition):
-            from matnb.lazy.functions.mapping import portable  # which makes handles
+            from matnb.lazy.functions.portable import portable  # which is not needed else
 
             name = getattr(condition, "__name__", type(condition).__name__)
             return wrap(SelectBy(self._expression, portable(condition, name, "select")))
@@ -763,6 +763,7 @@ class DistArray(Methods, Operators, Values):
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):  # libraries ask for protocols that there are not
+            refuse_dask(name, "a DistArray")
             raise AttributeError(f"DistArray has no attribute {name!r}")
         is_sparse = self.sparse
         raise no_attribute("DistArray", name, lambda: dir(DistArray), lambda: instead_of(name, is_sparse))

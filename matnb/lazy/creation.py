@@ -93,10 +93,10 @@ def asarray(
     if format not in (None, "dense", "sparse"):
         raise OptionError(f"format={format!r}: choose 'dense', 'sparse' or None")
     wanted = None if dtype is None else number_dtype(dtype)
-    if isinstance(obj, list | tuple) and holds_handles(obj):
-        obj = recorded(np.stack)([asarray(one) for one in obj])
     if hasattr(obj, "__matnb_array__"):  # a table, or one of its columns that is not a plain array
         obj = obj.__matnb_array__()
+    if isinstance(obj, list | tuple) and holds_handles(obj):
+        obj = recorded(np.stack)([asarray(one) for one in obj])
     same = isinstance(obj, DistArray) and (wanted is None or wanted == obj.dtype)
     if copy is False and not same:
         raise OptionError("asarray(copy=False): a copy is needed, as this is not a DistArray of that dtype")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable
 
 import numpy as np
 import scipy.sparse as sp
 
+from matnb.errors import UnsupportedError
 from matnb.lazy.registry import FUNCTIONS
 
 _INSTEAD = {
@@ -43,3 +45,27 @@ def instead_of(name: str, is_sparse: bool) -> str:
         way = "x.to_scipy()" if is_sparse else "scipy.sparse.csr_array(x.compute())"
         return f"{way}.{name} is SciPy's"
     return ""
+
+
+# What Dask asks of its own collections, and of what it has to tell from others.
+_OF_DASK = ("__dask_graph__", "__dask_tokenize__")
+
+
+def refuse_dask(name: str, owner: str, way: str = "call its compute()") -> None:
+    """Raise where an attribute is asked for by which Dask would take what it cannot compute.
+
+    It would give it back as it is, or fail when it sends it. Other libraries that ask whether something is
+    Dask's get their answer.
+
+    Raises
+    ------
+    UnsupportedError
+        Where Dask asks.
+    """
+    if name not in _OF_DASK:
+        return
+    frame = sys._getframe(2)  # below are this function and the owner's
+    while frame.f_code.co_name == "is_dask_collection" and frame.f_back is not None:
+        frame = frame.f_back
+    if str(frame.f_globals.get("__name__")).partition(".")[0] in ("dask", "distributed"):
+        raise UnsupportedError(f"Dask cannot take {owner}, which matnb computes: {way}, and give Dask that")

@@ -10,6 +10,7 @@ import numpy as np
 from matnb.errors import OptionError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
+from matnb.lazy.fields import has_fields
 from matnb.lazy.loop import converging
 from matnb.learn.arguments import one_of, real, whole
 from matnb.learn.conjugate_gradients import conjugate_gradients
@@ -23,6 +24,7 @@ METHODS = ("L-BFGS", "newton", "cg", "FISTA")
 Function = Callable[[DistArray], object]
 
 
+@has_fields
 class Minimum(NamedTuple):
     """Result of :func:`minimize`.
 

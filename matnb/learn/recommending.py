@@ -10,6 +10,7 @@ import numpy as np
 from matnb.errors import DTypeError, IndexingError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, zeros
+from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.ordering import topk
 from matnb.lazy.loop import iterate
@@ -18,6 +19,7 @@ from matnb.learn.arguments import nonnegative, rows_from, whole
 _SCORES = 1 << 22  # made at a time: users of a batch times items
 
 
+@has_fields
 class Recommendations(NamedTuple):
     """The best items of users, and their scores.
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
+from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.linear import norm, outer
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.functions.ordering import argsort
@@ -23,6 +24,7 @@ from matnb.linalg.operators import applied
 Floats = npt.NDArray[np.float64]
 
 
+@has_fields
 class Eigenpairs(NamedTuple):
     """Result of :func:`eigsh`."""
 

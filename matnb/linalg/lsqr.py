@@ -8,6 +8,7 @@ import numpy as np
 
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
+from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.loop import converging, iterate
@@ -18,6 +19,7 @@ from matnb.linalg.systems import least_squares_from
 State = tuple[Any, ...]
 
 
+@has_fields
 class LeastSquares(NamedTuple):
     """Result of :func:`lsqr`: the first values of SciPy's tuple.
 

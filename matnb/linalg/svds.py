@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from matnb.errors import OptionError, suggestion
 from matnb.lazy.array import DistArray
+from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.decompositions import qr, svd
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import outer
@@ -23,6 +24,7 @@ Apply = Callable[[DistArray], DistArray]
 _MORE_DRAWN = 10  # vectors than are wanted: Halko, Martinsson and Tropp's choice
 
 
+@has_fields
 class SingularTriplets(NamedTuple):
     """Result of :func:`svds`: ``u`` m x k, ``s`` of shape (k,), ``vh`` k x n, as in SciPy."""
 

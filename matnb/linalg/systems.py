@@ -9,6 +9,7 @@ import numpy as np
 from matnb.errors import OptionError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import zeros
+from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import norm
 from matnb.linalg.operators import Apply, Operand, applied, matrix_from, preconditioner, vector_from
@@ -17,6 +18,7 @@ Problem = tuple[DistArray, DistArray, DistArray]
 LONGER_OR_NEARER = "give a larger maxiter or rtol, or a preconditioner M"  # where a solver does not end
 
 
+@has_fields
 class Solution(NamedTuple):
     """The solution of a linear system, as SciPy returns it.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import secrets
+import sys
 import threading
 import time
 import weakref
@@ -277,7 +278,7 @@ class Cell:
                 self._shell.user_ns[chosen.out] = value
             is_silent = DisplayHook.semicolon_at_end_of_expression(self._cell)
             if not is_silent and chosen.out is None:
-                self._shell.displayhook(value)
+                displayhook_of(self._shell)(value)
             if isinstance(value, Later) and chosen.nowait and not self._live:
                 wait_here(value)  # what is shown further down must not depend on the time
         if not is_silent and not chosen.nowait:
@@ -329,6 +330,14 @@ class Cell:
 def _stop_with(session: Session | None, scopes: ExitStack) -> None:
     if session is not None:
         scopes.enter_context(session.stoppable())
+
+
+def displayhook_of(shell: InteractiveShell) -> Callable[[object], None]:
+    """Return what shows a value: while a cell runs it is Python's own, which ``%%capture`` replaces.
+
+    Outside of any cell, as where a program calls the magic, Python's own prints what IPython formats.
+    """
+    return shell.displayhook if sys.displayhook is sys.__displayhook__ else sys.displayhook
 
 
 def _rolled(done: RecordedCell) -> list[Expr]:

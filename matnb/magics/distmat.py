@@ -46,7 +46,7 @@ from matnb.session import (
     stop,
 )
 from matnb.session.background import Later
-from matnb.session.current import memo
+from matnb.session.current import memo, next_session_text
 from matnb.session.doctor import Diagnosis, doctor
 from matnb.session.history_view import HistoryView
 from matnb.session.settings import OPTIONS, clear_defaults, config_with, rebalancing_from, set_default
@@ -231,11 +231,7 @@ class DistMatMagics(Magics):
                 print(connect(chosen.address, scheduler_file=chosen.scheduler_file).status().description)
             case "status":
                 session = active_session()
-                print(
-                    status_text(session.status())
-                    if session
-                    else "no session is running; the first result starts one"
-                )
+                print(status_text(session.status()) if session else next_session_text())
             case "explain":
                 self._explain(self._roots(chosen.names, namespace), chosen.stage, chosen.picture)
             case "simulate":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import sys
 import traceback
 from collections.abc import Sequence
 from functools import partial
@@ -15,7 +16,8 @@ from matnb.errors import CellCancelled, CellSyntaxError, KernelError, MatnbError
 from matnb.pictures.escaping import LONGEST_LINE, shortened
 
 HOOK = "_render_traceback_"  # what IPython asks an error for how it is to be shown
-_BETWEEN = ("IPython", "traitlets", "numpy")  # lie between a cell and a magic, or an operator
+# Lie between a cell and a magic, or an operator, or a function that is decorated.
+_BETWEEN = ("IPython", "traitlets", "numpy")
 # What was shown in a short form, and which: the next time that a cell asks it is the whole.
 _shown: WeakKeyDictionary[MatnbError | CellCancelled, list[str]] = WeakKeyDictionary()
 
@@ -99,7 +101,7 @@ def _calling_cell(error: MatnbError, shell: InteractiveShell) -> str | None:
             package = str(frame.f_globals.get("__name__")).split(".")[0]
             if package == "matnb":
                 return found
-            if package not in _BETWEEN:
+            if package not in _BETWEEN and package not in sys.stdlib_module_names:
                 return None
     return found
 

@@ -13,6 +13,7 @@ from matnb.expr.nodes import Regrid
 from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import zeros
 from matnb.lazy.evaluator import evaluator
+from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.grouping import GroupBy, Way, groupby
 from matnb.lazy.indexing.compress import parts_of, picked_parts
 from matnb.lazy.reductions import reduce
@@ -228,6 +229,7 @@ def from_rows(A: object, *, strategy: str = "auto") -> NestedArray:
     return nested(values, structure, strategy, "from_rows: entries", positions)
 
 
+@has_fields
 class KeyedSegments(NamedTuple):
     """Distinct keys, ascending, and for each the values that have it: ``segments[k]`` of ``keys[k]``."""
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from matnb.errors import NotScalarError, UnsupportedError, no_attribute
+from matnb.lazy.foreign_names import refuse_dask
 from matnb.nested.structure import is_nested
 
 # By default np.sort and np.argsort go along the last axis, all others along all of them.
@@ -157,6 +158,7 @@ class NumpyCalls:
     def __getattr__(self, name: str) -> NoReturn:
         owner = type(self).__name__
         if name.startswith("_"):  # libraries ask for protocols that there are not
+            refuse_dask(name, "a nested array")
             raise AttributeError(f"{owner} has no attribute {name!r}")
         raise no_attribute(owner, name, lambda: dir(type(self)), lambda: _INSTEAD.get(name, ""))
 

@@ -10,11 +10,13 @@ import numpy as np
 from matnb.errors import DTypeError, LoopBodyError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.evaluator import evaluator
+from matnb.lazy.fields import has_fields
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import nested
 from matnb.nested.structure import structure_from_counts
 
 
+@has_fields
 class UniqueSegments(NamedTuple):
     """The distinct values of each segment, ascending, and how often each is there."""
 
@@ -22,6 +24,7 @@ class UniqueSegments(NamedTuple):
     counts: NestedArray
 
 
+@has_fields
 class TopSegments(NamedTuple):
     """The first values of each segment in an order, and their places within it."""
 

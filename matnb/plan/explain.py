@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from matnb.blocks.kernels.calls import Function
 from matnb.expr.control import Body, Cond, Loop, Variable
 from matnb.expr.interning import node_fields
 from matnb.expr.nodes import Elementwise, Expr, Literal, Regrid
@@ -167,6 +168,7 @@ class ExpressionGraph:
                 details.append("stored on workers")
             elif is_known:
                 details.append("remembered value")
+            details += _not_remembered(node)
             if len(users[node]) > 1 and not is_stored:
                 details.append(f"used {len(users[node])} times")
             below = () if is_stored else node.operands
@@ -186,6 +188,15 @@ class ExpressionGraph:
                 )
             )
         return tuple(nodes)
+
+
+def _not_remembered(node: Expr) -> list[str]:
+    # Why what a user's function gives is computed again where it is written again.
+    return [
+        f"not remembered: {one.name} reads {one.not_followed}, which cannot be followed"
+        for name in node_fields(type(node)).parameter_names
+        if isinstance(one := getattr(node, name), Function) and one.not_followed
+    ]
 
 
 def _look_of(node: Expr) -> Look:

@@ -54,6 +54,8 @@ class _Process:
         Whether there has been one.
     is_forked
         Whether this process is the child of one that had one.
+    left
+        The cluster of somebody else's on which the last one was, if it has ended and none was started since.
     lock
         Held while a session is started, stopped or looked up.
     """
@@ -62,6 +64,7 @@ class _Process:
     followers: list[Callable[[Session], None]] = field(default_factory=list)
     was_used: bool = False
     is_forked: bool = False
+    left: str = ""
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -168,7 +171,7 @@ def start(
         folder = _folder_of(config)
         with deferred():
             stop()
-            _process.session = _session_on(config, clusters.start(config), folder)
+            _process.session, _process.left = _session_on(config, clusters.start(config), folder), ""
             _tell_followers(_process.session)
         return _process.session
 
@@ -223,7 +226,7 @@ def connect(
             raise
         with deferred():
             stop()
-            _process.session = _session_on(config, cluster, folder)
+            _process.session, _process.left = _session_on(config, cluster, folder), ""
             _tell_followers(_process.session)
         return _process.session
 
@@ -265,14 +268,22 @@ def stop() -> None:
     """Stop the current session, if there is one, with the workers that matnb started and all their data.
 
     It never raises; workers that do not answer are killed. Arrays can still be used: the next value that is
-    asked for starts a new session, in which what is needed is computed again.
+    asked for starts a new session, in which what is needed is computed again. After a session on a cluster
+    that :func:`matnb.connect` reached, nothing starts by itself: that would move work and data to this
+    machine.
     """
     with _process.lock, deferred():
         stopped, _process.session = _process.session, None
         if stopped is not None:
+            _note_left(stopped)
             if not stopped.ended:
                 lose(node for node in live_expressions() if stopped.stored(node) is not None)
             stopped.close()
+
+
+def _note_left(session: Session) -> None:
+    if not session.cluster.owned:
+        _process.left = session.cluster.description
 
 
 def follow_sessions(follower: Callable[[Session], None]) -> Callable[[], None]:
@@ -302,14 +313,37 @@ def active_session() -> Session | None:
     """Return the current session, or None."""
     with _process.lock:
         if _process.session is not None and _process.session.ended:
+            _note_left(_process.session)
             _process.session = None
         return _process.session
 
 
 def current_session() -> Session:
-    """Return the current session; start one with the default settings if there is none."""
+    """Return the current session; start one with the default settings if there is none.
+
+    Raises
+    ------
+    ClusterError
+        Where the last one was on a cluster of somebody else's: what was computed there is not computed here
+        unless that is asked for.
+    """
     with _process.lock:
-        return active_session() or start()
+        session = active_session()
+        if session is None and _process.left:
+            raise ClusterError(
+                f"the session on {_process.left} has ended, and nothing is computed on this machine in its "
+                "place unless you ask for it: call mn.connect(...) to go on there, or mn.start() for here"
+            )
+        return session or start()
+
+
+def next_session_text() -> str:
+    """Return what happens next where no session is running."""
+    active_session()  # one that has ended is noted
+    if not _process.left:
+        return "no session is running; the first result starts one"
+    ended = f"no session is running; the one on {_process.left} has ended"
+    return f"{ended}: mn.connect(...) or mn.start() begins another"
 
 
 def _memo_in_use() -> Memo | None:

@@ -15,7 +15,7 @@ from matnb.config import Config
 from matnb.errors import MatnbError
 from matnb.pictures.findings import Finding, findings_html, findings_text
 from matnb.pictures.quantities import bytes_text, plural_text
-from matnb.session.current import active_session
+from matnb.session.current import active_session, next_session_text
 from matnb.session.settings import config_with
 
 _LEAST_FREE_BYTES = 10**9
@@ -167,7 +167,7 @@ def diagnosis(seen: Circumstances) -> Diagnosis:
 
 def _cluster(seen: Circumstances) -> Iterator[Finding]:
     if not seen.description:
-        yield Finding("cluster", "no session is running; the first result starts one", "ok")
+        yield Finding("cluster", next_session_text(), "ok")
         return
     if seen.problem:
         yield Finding("cluster", seen.problem, "wrong", "mn.stop(), then start or connect again")

@@ -19,6 +19,7 @@ from matnb.errors import DTypeError, OptionError, ShapeError, TooLargeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import owned_array, send
 from matnb.lazy.evaluator import evaluator
+from matnb.lazy.fields import has_fields
 from matnb.lazy.loop import LoopPiece
 from matnb.lazy.read_ahead import reading_ahead
 from matnb.pictures.quantities import bytes_text
@@ -35,6 +36,7 @@ SHUFFLED_BATCHES = 64  # whose rows are drawn among each other, where not all ar
 Item = TypeVar("Item")
 
 
+@has_fields
 class Minibatch(NamedTuple):
     """Rows and their targets, as passed to the step of :func:`matnb.iterate`."""
 
@@ -42,6 +44,7 @@ class Minibatch(NamedTuple):
     y: DistArray | None
 
 
+@has_fields
 class SourceBatch(NamedTuple):
     """Rows and their targets, with the numbers of the batch and the pass."""
 
@@ -63,6 +66,7 @@ class _Piece:
     num_bytes: int
 
 
+@has_fields
 class Split(NamedTuple):
     """Result of ``holdout``: a source of the rows for training, and one of those held out."""
 

@@ -14,6 +14,7 @@ from matnb.io.columns import NO_TIME, by_code_point, places_among
 from matnb.io.texts import NO_VALUE, checked_marks, numbers_in, strings, times_in
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
+from matnb.lazy.foreign_names import refuse_dask
 from matnb.pictures.tables import short_text
 from matnb.tables.pandas_names import OF_COLUMNS, no_table_name
 
@@ -139,6 +140,7 @@ class Column:
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_") or "codes" not in self.__dict__:  # libraries ask for protocols
+            refuse_dask(name, "a column of a table")
             raise AttributeError(name)
         known = [one for one in dir(type(self)) if not one.startswith("_")]
         raise no_table_name(f"a column of {self._word()}", name, OF_COLUMNS, lambda: known)

@@ -12,6 +12,7 @@ from matnb.errors import DTypeError, OptionError
 from matnb.io.columns import NO_TIME
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange
+from matnb.lazy.foreign_names import refuse_dask
 from matnb.lazy.functions.grouping import GroupBy, groupby
 from matnb.tables.columns import Column, TextColumn
 from matnb.tables.masked import MaskedColumn
@@ -101,6 +102,7 @@ class TableGroups:
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
+            refuse_dask(name, "a table's groups", "call one of their methods, such as size()")
             raise AttributeError(name)
         raise no_table_name("TableGroups", name, OF_GROUPS, lambda: ("size", *_METHODS))
 

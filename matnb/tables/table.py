@@ -14,6 +14,7 @@ from matnb.errors import ColumnError, DTypeError, OptionError, TooLargeError, Un
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, coo_array
 from matnb.lazy.evaluator import evaluator
+from matnb.lazy.foreign_names import refuse_dask
 from matnb.pictures.quantities import bytes_text
 from matnb.pictures.tables import table_html, table_text, value_text
 from matnb.tables.columns import Column, TextColumn, check_length, is_missing
@@ -111,6 +112,7 @@ class Table:
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
+            refuse_dask(name, "a table", "call its to_pandas()")
             raise AttributeError(name)
         if name in self._columns:
             raise AttributeError(f"a table has no attribute {name!r}; t[{name!r}] is the column")

@@ -51,17 +51,20 @@ class Function:
     name
         For a user.
     pickled
-        The function, by value where its module is not one that workers import.
+        The function, by value unless its module is an installed one, which workers import.
     code
-        What it does, which names it; ``pickled`` also says in which file and line it was written.
+        What it does and reads, which names it; ``pickled`` also says in which file and line it was written.
     takes_place
         Whether it takes the place of its block: as ``place=``, or as ``part=`` from ``foreach``.
+    not_followed
+        What it reads that cannot be followed, so that nothing it gives is remembered; empty as a rule.
     """
 
     name: str
     pickled: bytes
     code: bytes
     takes_place: bool = False
+    not_followed: str = ""
 
     @property
     def digest(self) -> bytes:

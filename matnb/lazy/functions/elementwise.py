@@ -13,7 +13,7 @@ from matnb.errors import DTypeError, OptionError, UnsupportedError
 from matnb.expr.nodes import Elementwise, Expr
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, handle_of, operand_of, wrap
-from matnb.lazy.creation import asarray, check_device
+from matnb.lazy.creation import asarray, check_device, eye
 from matnb.lazy.registry import implements, recorded
 
 _NUMBERS = (bool, int, float, complex, np.generic)
@@ -208,10 +208,13 @@ def real(val: object) -> DistArray:
 
 @implements(np.imag)
 def imag(val: object) -> DistArray:
-    """``numpy.imag``: zeros where the array is real."""
+    """``numpy.imag``: zeros where the array is real, of which a sparse array stores none."""
     node = expression_of(val)
     if node.dtype.kind == "c":
         return wrap(_part("imag", node))
+    if node.sparse:
+        rows, columns = node.shape
+        return eye(rows, columns, k=columns, dtype=node.dtype)  # a diagonal outside of the matrix
     return handle_of(recorded(np.zeros_like)(DistArray(node)))
 
 

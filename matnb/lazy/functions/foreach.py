@@ -21,7 +21,8 @@ from matnb.expr.client_data import SHIP_BYTES
 from matnb.expr.nodes import Expr, Shape
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.evaluator import evaluator
-from matnb.lazy.functions.mapping import function_name, portable, tried
+from matnb.lazy.functions.mapping import function_name, tried
+from matnb.lazy.functions.portable import portable
 from matnb.lazy.loop import loop_numbers
 from matnb.lazy.user_frames import shows_user_frames
 from matnb.ops.foreach import (

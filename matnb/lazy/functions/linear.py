@@ -286,7 +286,7 @@ def _path(nodes: Sequence[Expr], optimize: list[object]) -> list[tuple[int, ...]
 
 @implements(np.linalg.matrix_power)
 def matrix_power(a: object, n: int) -> DistArray:
-    """``numpy.linalg.matrix_power``; negative powers for matrices of up to 64 MB."""
+    """``numpy.linalg.matrix_power``; negative powers, which are dense, for matrices of up to 64 MB."""
     check_one_set(a, "matrix_power")
     node = expression_of(a)
     try:
@@ -297,7 +297,7 @@ def matrix_power(a: object, n: int) -> DistArray:
         raise ShapeError(f"matrix_power of shape {node.shape}: the last two axes must be equally long")
     if power == 0:
         ones = eye(node.shape[-1], dtype=node.dtype).expression
-        return wrap(ones if node.shape == ones.shape else Broadcast(ones, node.shape))
+        return wrap(ones if node.sparse else Broadcast(ones, node.shape))  # which is dense
     if power < 0:
         node, power = inv(DistArray(node)).expression, -power
     result: Expr | None = None

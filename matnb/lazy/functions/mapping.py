@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import operator
 import os
-import pickle
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from io import BytesIO
 from math import prod
-from types import CodeType
 from typing import Any, TypeAlias
 
-import cloudpickle
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -26,103 +21,21 @@ from matnb.blocks.kernels.calls import (
     Function,
     Output,
     WithArguments,
-    code_of_file,
     packed_bytes,
     read_only_advice,
     results_of,
 )
-from matnb.errors import CellCancelled, MatnbError, OptionError, ShapeError, TooLargeError, UnsupportedError
+from matnb.errors import CellCancelled, OptionError, ShapeError, TooLargeError, UnsupportedError
 from matnb.expr.client_data import SHIP_BYTES
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, Shape, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.functions.portable import portable
 from matnb.lazy.indexing.keys import one_axis, with_new_axes
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import number_dtype
 from matnb.lazy.user_frames import shows_user_frames
 from matnb.ops.mapping import MapBlocks, Part, ReduceBlocks, Replicated
 from matnb.pictures.quantities import bytes_text
-
-
-def portable(fn: Callable[..., object], name: str, caller: str, keyword: str = "place") -> Function:
-    """Return a function as it travels to workers.
-
-    Parameters
-    ----------
-    name, caller
-        Of the function, and of what it was given to, for messages.
-    keyword
-        By which it may ask where its block is.
-
-    Raises
-    ------
-    OptionError
-        When it cannot be sent, as it uses what cannot.
-    """
-    try:
-        buffer = BytesIO()
-        _Sender(buffer).dump(fn)
-        return Function(name, buffer.getvalue(), named_by(fn), _takes(fn, keyword))
-    except MatnbError as error:
-        raise OptionError(
-            f"{caller}: {name} cannot be sent to a worker: {error}; give every DistArray as an argument"
-        ) from error
-    except (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise OptionError(
-            f"{caller}: {name} cannot be sent to a worker: {error}; let it use arguments and plain values"
-        ) from error
-
-
-def _takes(fn: Callable[..., object], keyword: str) -> bool:
-    try:
-        found = inspect.signature(fn).parameters.get(keyword)
-    except (TypeError, ValueError):  # ufuncs and much that is written in C have none
-        return False
-    return found is not None and found.kind is inspect.Parameter.KEYWORD_ONLY
-
-
-def named_by(fn: Callable[..., object]) -> bytes:
-    """Return bytes that are the same for the same function in another cell, process or place in its file.
-
-    A function of a module that workers import is named by its code and defaults too, which tell its versions
-    apart. May raise what pickling raises.
-    """
-    own = [getattr(fn, name, None) for name in ("__code__", "__defaults__", "__kwdefaults__")]
-    buffer = BytesIO()
-    _Namer(buffer).dump((fn, *own))
-    return buffer.getvalue()
-
-
-class _Sender(cloudpickle.Pickler):  # type: ignore[misc]  # without types
-    """Writes code with its file, whose line an error names; cloudpickle leaves that out since 3.1.3."""
-
-    def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, CodeType):
-            return code_of_file, (obj.co_filename, *self.dispatch_table[CodeType](obj))
-        return super().reducer_override(obj)
-
-
-class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
-    """Writes code as what it does. Nobody reads what is written."""
-
-    def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, CodeType):
-            return CodeType, _does(obj)
-        return super().reducer_override(obj)
-
-
-def _does(code: CodeType) -> tuple[object, ...]:
-    return (
-        code.co_code,
-        code.co_exceptiontable,
-        code.co_flags,
-        (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount),
-        (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars),
-        # The order of a set's strings is another in every process.
-        tuple(
-            ("set", *sorted(map(repr, one))) if isinstance(one, frozenset) else one for one in code.co_consts
-        ),
-    )
-
 
 Example: TypeAlias = np.ndarray | sp.csr_array
 _ROWS = 2  # of an example: one would not tell rows from a sum of them
@@ -159,7 +72,8 @@ def map_blocks(
         called once while recording, with two rows of ones.
     pure
         Whether equal blocks always give equal results. If not, results are not remembered: recording the call
-        again runs it again. The values of an array that was already computed do not change.
+        again runs it again. The values of an array that was already computed do not change. Nor are those of
+        a function remembered that reads what cannot be followed, such as a lock; ``explain()`` says so.
     align
         "rows" takes arrays with first axes of equal length and any other axes: each block is the same range
         of rows of all of them. "broadcast" is described above.
@@ -283,6 +197,7 @@ def reduce_blocks(
         Called as ``fn(slab, ...)`` with NumPy arrays that it may modify, and SciPy CSR arrays for slabs of
         sparse arrays. It returns an array, a number, or a tuple of them, always with the same shapes and
         dtypes; the last slab may have fewer rows. It must be a pure function: equal calls are computed once.
+        A helper, global or class that it reads from modules of yours is part of it.
         A keyword-only parameter ``place`` is passed the position of the slab, as in :func:`matnb.map_blocks`.
     arrays
         Arrays with first axes of equal length and any other axes.

@@ -14,6 +14,7 @@ from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Broadcast, Expr, Index
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
 from matnb.lazy.evaluator import asked, evaluator
+from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.indexing import take_along_axis
 from matnb.lazy.functions.shaping import concatenate, laned, moved, reshaped
 from matnb.lazy.indexing.compress import compressed
@@ -178,6 +179,7 @@ _MOST_FIRST = 64  # of each lane, that are found without a sort in any case; and
 _MOST_OF_LONG, _LONGER = 1024, 8
 
 
+@has_fields
 class TopElements(NamedTuple):
     """The first elements of lanes in an order, and their places."""
 

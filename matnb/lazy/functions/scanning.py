@@ -16,8 +16,9 @@ from matnb.expr.control import Variable
 from matnb.expr.nodes import Broadcast, Create, Expr
 from matnb.lazy import reductions
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
-from matnb.lazy.functions.mapping import map_blocks, portable
+from matnb.lazy.functions.mapping import map_blocks
 from matnb.lazy.functions.ordering import dense_of
+from matnb.lazy.functions.portable import portable
 from matnb.lazy.functions.reductions import dtype_into, is_given, result
 from matnb.lazy.functions.shaping import flattened, joined, laned
 from matnb.lazy.indexing.keys import flipped, normalize_axes, one_axis

@@ -18,6 +18,7 @@ from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.creation import asarray, holds_handles
 from matnb.lazy.evaluator import asked
+from matnb.lazy.fields import refuse_result
 from matnb.lazy.indexing.basic import replacing
 from matnb.lazy.indexing.compress import compressed, expanded, places_where
 from matnb.lazy.indexing.dynamic import has_window, read_windows, windows_of, written_back
@@ -487,6 +488,7 @@ _MOST_LISTED = 10**6  # known booleans up to here are the places where they are 
 
 def read(node: Expr, key: object) -> DistArray:
     """Return what ``array[key]`` is: a handle, or a selection where only a run can tell how many."""
+    refuse_result(key)
     if has_window(key):
         key, windows = windows_of(key, node.ndim)
         node = read_windows(node, windows)[-1]
@@ -499,6 +501,7 @@ def read(node: Expr, key: object) -> DistArray:
 
 def written(node: Expr, key: object, value: object) -> Expr:
     """Return what ``array[key] = value`` makes of the array."""
+    refuse_result(key)
     if has_window(key):
         rest, windows = windows_of(key, node.ndim)
         found = read_windows(node, windows)

@@ -112,7 +112,9 @@ def start(
     memo
         Memory for remembered results, "4GB" by default: the results of cells and of ``compute()`` are kept
         even when no variable refers to them, and are reused when the same expression is computed again. "off"
-        keeps none.
+        keeps none. At most half of the workers' memory is used. Beyond it, and where a run needs the room,
+        results go that are made again most quickly for their bytes: those without a variable first, then
+        others, which are computed again when they are read. What ``persist()`` made stays.
     compute_limit
         Largest result that ``compute()`` brings into this process, "2GB" by default.
     engine

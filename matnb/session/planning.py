@@ -130,7 +130,7 @@ class Planner:
         constants: Collection[Expr] = (),
     ) -> Planned:
         # What is too large to stay keeps no pass from doing without it.
-        most = self._config.memo_bytes
+        most = self.memo_bytes
         keep = [node for node in keep if node.sparse or node.size * node.dtype.itemsize <= most]
         named = {**roots, **{f"kept {place}": node for place, node in enumerate(keep)}}
         after, origins = traced(named, known) if passed is None else (passed, {})
@@ -142,7 +142,7 @@ class Planner:
         held_on_way = [
             optimized[node]
             for node in keep
-            if estimate_bytes(optimized[node], entries[optimized[node]]) <= self._config.memo_bytes
+            if estimate_bytes(optimized[node], entries[optimized[node]]) <= most
         ]
         chooses, choices = self._scatters(workers), []
 
@@ -237,12 +237,12 @@ class Planner:
 
     def left(self) -> dict[int, int]:
         """Return what each worker whose memory has a limit has left of it beside what is stored."""
-        held = self._in_use()
+        held = self._with_ahead(self._store.bytes_by_owner())
         return {number: max(0, limit - held.get(number, 0)) for number, limit in self.limits().items()}
 
     def fits(self, peaks: Mapping[int, int]) -> bool:
         """Return whether each worker has so much memory in addition to what is stored."""
-        return self._over_limit(peaks) is None
+        return not self._lacking(peaks, self._with_ahead(self._store.bytes_by_owner()))
 
     def check_peaks(
         self, peaks: Mapping[int, int], needed: Collection[Expr], least: Mapping[int, int] | None = None
@@ -256,39 +256,67 @@ class Planner:
         TooLargeError
             When what a worker would hold exceeds its limit, with the numbers.
         """
-        over = self._over_limit(peaks)
-        if over is not None:
-            self._store.make_room(needed, lambda: self._over_limit(peaks) is None)
-            over = self._over_limit(peaks)
-        if over is not None:
-            self._store.trim(needed, sum(peaks.values()))
-            over = self._over_limit(peaks)
-        if over is not None and least is not None:
-            over = self._over_limit(least)
-        if over is not None:
-            wanted, held, limit = over
-            ahead = self._bytes_ahead()
-            batches = f" ({bytes_text(ahead)} of all for batches that are read ahead)" if ahead else ""
-            smaller = "give a smaller batch_size, " if ahead else ""
-            raise TooLargeError(
-                f"this needs about {bytes_text(wanted)} on a worker on top of {bytes_text(held)} in use"
-                f"{batches}, but the worker has {bytes_text(limit)}; {smaller}make arrays smaller or sparse, "
-                "release what is not needed, or start with more workers or a larger memory_limit"
-            )
+        held = self.make_room(peaks, needed)
+        if least is not None and self._lacking(peaks, held):
+            self._store.drop_idle({*needed, *self.in_use})
+            peaks, held = least, self.make_room(least, needed)
+        if self._lacking(peaks, held):
+            raise self._too_large(peaks, held)
 
-    def _in_use(self) -> dict[int, int]:
+    def make_room(self, peaks: Mapping[int, int], needed: Collection[Expr]) -> Mapping[int, int]:
+        """Have arrays give way to so much memory on each worker, if that makes room enough.
+
+        First those without a handle, then those that can be made again, the quickest for their bytes before
+        all others. What is ``needed`` stays, and what the run that is under way reads.
+
+        Returns
+        -------
+        Mapping of int to int
+            What each worker holds when all that may go has gone.
+        """
+        held = self._store.make_room(
+            {*needed, *self.in_use}, lambda held: self._lacking(peaks, self._with_ahead(held))
+        )
+        return self._with_ahead(held)
+
+    def trim(self) -> None:
+        """Drop arrays until those that are left are within the memo's budget."""
+        self._store.trim(budget_bytes=self.memo_bytes)
+
+    @property
+    def memo_bytes(self) -> int:
+        """The memo's budget: at most half of what the workers have, so that runs have the other half."""
+        most, workers = self._config.memo_bytes, self._cluster.workers
+        limits = [workers[number].memory_limit_bytes for number in self._cluster.alive()]
+        return min(most, sum(limits) // 2) if limits and all(limits) else most
+
+    def _too_large(self, peaks: Mapping[int, int], held: Mapping[int, int]) -> TooLargeError:
+        owner = next(iter(self._lacking(peaks, held)))
+        limit = self._cluster.workers[owner].memory_limit_bytes
+        ahead = self._bytes_ahead()
+        batches = f" ({bytes_text(ahead)} of all for batches that are read ahead)" if ahead else ""
+        smaller = "give a smaller batch_size, " if ahead else ""
+        return TooLargeError(
+            f"this needs about {bytes_text(peaks[owner])} on a worker on top of "
+            f"{bytes_text(held.get(owner, 0))} in use{batches}, but the worker has {bytes_text(limit)}; "
+            f"{smaller}make arrays smaller or sparse, release what is not needed, or start with more workers "
+            "or a larger memory_limit"
+        )
+
+    def _with_ahead(self, held: Mapping[int, int]) -> Mapping[int, int]:
         # What is stored, and what is read ahead for batches in this process, where workers are in it.
-        held, ahead = self._store.bytes_by_owner(), self._bytes_ahead()
+        ahead = self._bytes_ahead()
         alive = self._cluster.alive() if ahead else ()
         return {**held, **{owner: held.get(owner, 0) + ahead // len(alive) for owner in alive}}
 
     def _bytes_ahead(self) -> int:
         return bytes_ahead() if self._cluster.in_process else 0
 
-    def _over_limit(self, peaks: Mapping[int, int]) -> tuple[int, int, int] | None:
-        held = self._in_use()
+    def _lacking(self, peaks: Mapping[int, int], held: Mapping[int, int]) -> list[int]:
+        # The workers that lack room for so much memory beside what they hold.
+        found = []
         for owner, wanted in peaks.items():
             limit = self._cluster.workers[owner].memory_limit_bytes
             if limit and wanted + held.get(owner, 0) > limit:
-                return wanted, held.get(owner, 0), limit
-        return None
+                found.append(owner)
+        return found

@@ -57,7 +57,7 @@ from matnb.plan.looping import ControlPlan, starts_inside
 from matnb.plan.measured import Measures
 from matnb.plan.plan_counts import PlanCounts, counts_of
 from matnb.plan.product_entries import meetings, operands_counted
-from matnb.plan.program_cache import ControlPlans
+from matnb.plan.program_cache import ControlPlans, Planned
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Slot
 from matnb.session.failures import cell_error, largest, lines_of, located, raised_in_cell
@@ -152,6 +152,7 @@ class RunLog:
         seconds: float,
         record: Recording | None = None,
         counts: PlanCounts = _NO_COUNTS,
+        num_gave_way: int = 0,
     ) -> RunFinished:
         """Note that the run of a plan has ended."""
         finished = RunFinished(
@@ -170,6 +171,7 @@ class RunLog:
             num_remembered=counts.num_remembered,
             flops=counts.flops,
             accessed_bytes=counts.accessed_bytes,
+            num_gave_way=num_gave_way,
         )
         if record is not None:
             record.runs.append(finished)
@@ -237,6 +239,7 @@ class Runner:
         self.planner = Planner(config, cluster, store)
         self.memo = Memo(config, store, engine, self.planner, folder)
         self.strategies = NestedStrategies(self.planner.workers)
+        self._num_told = 0  # of the arrays that gave way
         self._num_taken = 0  # roots of the run that is under way whose values were remembered
         self.log = RunLog(cluster, emit)
         repartitioner = Repartitioner(engine, self.planner, self.memo.replaced)
@@ -345,7 +348,12 @@ class Runner:
         kept = held(node)
         layout = default_layout(node, block.nbytes, self.planner.workers(), block)
         given = block if kept is None else kept
-        self._store.add_given(node, Entry(*self._engine.ship_array(given, layout, kept is not None)))
+        is_elsewhere = kept is not None and not self._cluster.in_process  # in a file, which takes no memory
+        size = -(-block.nbytes // max(1, len(layout.owners)))
+        peaks = {owner: size * layout.owners.count(owner) for owner in set(layout.owners)}
+        self.planner.make_room(peaks, (node,))
+        entry = Entry(*self._engine.ship_array(given, layout, kept is not None))
+        self._store.add_given(node, entry, is_elsewhere)
 
     def _control(self, node: Loop | Cond, wanted: Sequence[Expr], live: set[Expr]) -> None:
         # Runs a loop or branch; those below it have run.
@@ -373,11 +381,9 @@ class Runner:
             if any(one not in self.planner.counted for one in products):
                 self._count(products)
             planned = self.planner.planned(roots, live, products)
+        less = partial(self.planner.planned, roots, set(), products) if live else None
+        planned = self._fitting(planned, less, record)
         plan, optimized = planned.plan, planned.optimized
-        try:
-            self.planner.check_peaks(plan.peaks, plan.reused)
-        except TooLargeError as error:
-            raise located(error, largest(plan.stages, planned.origins), record) from None
         if record is not None:
             _note_densified(plan, planned.origins, record)
         after = {name: optimized[node] for name, node in roots.items()}
@@ -393,8 +399,8 @@ class Runner:
         # Whoever asked holds the entries, so that they outlast the budget until their values were fetched.
         entries = {name: self._store.entry(node) for name, node in roots.items()}
         self.memo.count([*plan.reused, *(one for one in after.values() if one not in plan.outputs)])
+        self.planner.trim()
         self._finish(plan, after, outcome, record)
-        self._store.trim()
         fetched = {}
         if outcome is not None:
             for name in made:
@@ -403,6 +409,18 @@ class Runner:
                 fetched[name] = whole(after[name], array.layout, blocks)
                 self.memo.keep_value(fetched[name], roots[name], after[name])
         return RunResult({name: entry for name, entry in entries.items() if entry is not None}, fetched)
+
+    def _fitting(
+        self, planned: Planned, keeping_less: Callable[[], Planned] | None, record: Recording | None
+    ) -> Planned:
+        # A plan for which there is room: where all that handles stand for does not fit, none of it is kept.
+        try:
+            self.planner.check_peaks(planned.plan.peaks, planned.plan.reused)
+        except TooLargeError as error:
+            if keeping_less is not None:
+                return self._fitting(keeping_less(), None, record)
+            raise located(error, largest(planned.plan.stages, planned.origins), record) from None
+        return planned
 
     def _run(self, plan: Plan, optimized: Mapping[Expr, Expr], fetch: Sequence[Slot]) -> Outcome:
         # Runs a plan, keeps what it makes, and notes what was measured.
@@ -489,7 +507,8 @@ class Runner:
         if record is not None and len(plan.tasks) >= max((run.num_tasks for run in record.runs), default=0):
             record.plan_text = partial(plan_text, plan, {node: name for name, node in after.items()})
         timed, seconds = ((), 0.0) if outcome is None else (outcome.timed, outcome.seconds)
-        self.log.finish(plan, timed, seconds, record, counts)
+        gave_way, self._num_told = self._store.num_gave_way - self._num_told, self._store.num_gave_way
+        self.log.finish(plan, timed, seconds, record, counts, gave_way)
 
 
 def _with_inputs(node: Expr) -> tuple[Expr, ...]:

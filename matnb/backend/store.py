@@ -384,6 +384,10 @@ class Store:
                     self._drop(entry)
             return held
 
+    def bytes_staying(self, needed: Collection[Expr]) -> dict[int, int]:
+        """Return the bytes that each worker holds of what is needed, and of what never gives way."""
+        return self.make_room(needed, lambda held: held.keys())
+
     def drop_idle(self, needed: Collection[Expr]) -> None:
         """Drop every array without a handle, but for those of the expressions that are needed."""
         with self._lock:

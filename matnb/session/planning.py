@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from math import inf
 from weakref import WeakKeyDictionary
 
 from matnb.backend.cluster import Attendance, DaskCluster
@@ -13,9 +14,20 @@ from matnb.config import Config
 from matnb.errors import SessionEnded, TooLargeError, WorkerLostError
 from matnb.expr.client_data import held
 from matnb.expr.control import Cond, Final, Loop
-from matnb.expr.nodes import Data, Expr, MaskedMatMul, MatMul, Transpose
-from matnb.expr.retention import worth_keeping
-from matnb.expr.traverse import Either, topological
+from matnb.expr.nodes import (
+    Broadcast,
+    Data,
+    Elementwise,
+    Expr,
+    Index,
+    Literal,
+    MaskedMatMul,
+    MatMul,
+    Regrid,
+    Transpose,
+)
+from matnb.expr.retention import is_made_in_parts, worth_keeping
+from matnb.expr.traverse import Either, ExprGraph, consumers, rewrite, topological
 from matnb.lazy.array import live_expressions
 from matnb.lazy.read_ahead import bytes_ahead
 from matnb.passes import traced
@@ -27,11 +39,46 @@ from matnb.plan.program_cache import PlanCache, Planned, Scattering
 from matnb.plan.structural_key import structural_key
 from matnb.plan.transposes import scatters
 from matnb.program.memory import estimate_bytes
+from matnb.program.place import regular_grid
 from matnb.program.plan import Plan, Stored, Workers
 from matnb.program.writer import Slots
 
 _RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four
 _RESTORE_SECONDS = 90.0  # at most, for one of ours that is being started again
+
+
+_MOST_FUNCTIONS = 8  # over a source: a loop of Python's that looks at each state makes these on each other
+
+
+def _sliced_sources(
+    keep: Sequence[Expr], needed: Sequence[Expr], roots: Collection[Expr], known: Container[Expr]
+) -> dict[Expr, float]:
+    # Of what is made from parameters, with few functions of it, and only slices are read of: how much of it
+    # these are.
+    depths: dict[Expr, int] = {}
+    for node in needed:
+        if node in known:
+            continue
+        if is_made_in_parts(node) or isinstance(node, Literal):
+            depths[node] = 0
+        elif isinstance(node, Elementwise | Broadcast | Transpose) and all(
+            one in depths for one in node.operands
+        ):
+            depths[node] = 1 + max(depths[one] for one in node.operands)
+    sources = {node for node in keep if depths.get(node, _MOST_FUNCTIONS) < _MOST_FUNCTIONS}
+    if not sources:
+        return {}
+    users, wanted = consumers(needed, known), set(roots)
+    shares: dict[Expr, float] = {}
+    for node in reversed(needed):
+        if node in depths and node not in wanted and users[node]:
+            slices = [
+                one.size / max(1, node.size) if isinstance(one, Index) else shares.get(one, inf)
+                for one in users[node]
+            ]
+            if (share := sum(slices)) < inf and (node in sources or node not in keep):
+                shares[node] = share
+    return {node: shares[node] for node in keep if node in sources and node in shares}
 
 
 class Planner:
@@ -51,6 +98,8 @@ class Planner:
         self._config, self._cluster, self._store = config, cluster, store
         self.in_use: set[Expr] = set()
         self.num_scattered: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
+        self._shares_made: WeakKeyDictionary[Expr, float] = WeakKeyDictionary()  # of sources, in slices
+        self._shares_now: dict[Expr, float] = {}
         self.counted = ProductCounts()
         self._plans = PlanCache()
 
@@ -117,7 +166,18 @@ class Planner:
                     "room for a copy in the folder for temporary files; give it again with mn.asarray"
                 )
         keep = [node for node in needed if worth_keeping(node, live) and node not in known]
+        # What is there needs no plan.
+        self._shares_now = _sliced_sources(keep, needed, roots.values(), known) if keep else {}
+        for node, share in self._shares_now.items():
+            # All of it is made and stays once its slices have cost as much.
+            if self._shares_made.get(node, 0.0) + share <= 1.0:
+                keep.remove(node)
         return needed, known, keep
+
+    def note_slices(self) -> None:
+        """Note that the last plan has run, so that sources of which many slices are read stay."""
+        for node, share in self._shares_now.items():
+            self._shares_made[node] = self._shares_made.get(node, 0.0) + share
 
     def _anew(
         self,
@@ -262,6 +322,25 @@ class Planner:
             peaks, held = least, self.make_room(least, needed)
         if self._lacking(peaks, held):
             raise self._too_large(peaks, held)
+
+    def blocks_that_fit(self, roots: Mapping[str, Expr]) -> int:
+        """Return how many blocks an array that was asked for in blocks needs at least, so that a plan fits.
+
+        It is 0 where the plan would not fit in finer blocks, and where nobody asked for blocks.
+        """
+        known = self._store.find(topological(roots.values(), self._store))
+        asked = [node for node in topological(roots.values(), known) if isinstance(node, Regrid)]
+        asked = [node for node in asked if node not in known]
+        if not asked:
+            return 0
+        workers = self.workers()
+        bare = rewrite(ExprGraph(roots, known), lambda node: node.operand if node in asked else None).roots
+        peaks = self._anew(bare, [], known, {}, workers).plan.peaks
+        staying = self._store.bytes_staying({*known, *self.in_use})
+        if self._lacking(peaks, self._with_ahead(staying)):
+            return 0
+        largest = max(asked, key=lambda node: node.size * node.dtype.itemsize)
+        return regular_grid(largest, estimate_bytes(largest, largest.size), workers).num_blocks
 
     def make_room(self, peaks: Mapping[int, int], needed: Collection[Expr]) -> Mapping[int, int]:
         """Have arrays give way to so much memory on each worker, if that makes room enough.

@@ -382,7 +382,7 @@ class Runner:
                 self._count(products)
             planned = self.planner.planned(roots, live, products)
         less = partial(self.planner.planned, roots, set(), products) if live else None
-        planned = self._fitting(planned, less, record)
+        planned = self._fitting(planned, roots, less, record)
         plan, optimized = planned.plan, planned.optimized
         if record is not None:
             _note_densified(plan, planned.origins, record)
@@ -411,14 +411,22 @@ class Runner:
         return RunResult({name: entry for name, entry in entries.items() if entry is not None}, fetched)
 
     def _fitting(
-        self, planned: Planned, keeping_less: Callable[[], Planned] | None, record: Recording | None
+        self,
+        planned: Planned,
+        roots: Mapping[str, Expr],
+        keeping_less: Callable[[], Planned] | None,
+        record: Recording | None,
     ) -> Planned:
         # A plan for which there is room: where all that handles stand for does not fit, none of it is kept.
         try:
             self.planner.check_peaks(planned.plan.peaks, planned.plan.reused)
         except TooLargeError as error:
             if keeping_less is not None:
-                return self._fitting(keeping_less(), None, record)
+                return self._fitting(keeping_less(), roots, None, record)
+            if num_blocks := self.planner.blocks_that_fit(roots):
+                error = TooLargeError(
+                    f"{error}; in finer blocks it fits: give blocks={num_blocks} or more, or none"
+                )
             raise located(error, largest(planned.plan.stages, planned.origins), record) from None
         return planned
 
@@ -431,6 +439,7 @@ class Runner:
             self._alias(optimized)
             raise
         self.keep(outcome, plan)
+        self.planner.note_slices()
         made_in = {
             node: plan.outputs[became].keys for node, became in optimized.items() if became in plan.outputs
         }

@@ -328,10 +328,11 @@ def worth_making(creation: Creation, region: Region) -> Region:
 
 
 def _work(creation: Creation, region: Region) -> int:
+    whole, there = creation, region
     if isinstance(creation, Window):
-        creation, region = creation.whole, _inside(creation.region, region)
-    lengths = region_shape(region)
-    cut = max((axis + 1 for axis, one in enumerate(region) if one != (0, creation.shape[axis])), default=0)
+        whole, there = creation.whole, _inside(creation.region, region)
+    lengths = region_shape(there)
+    cut = max((axis + 1 for axis, one in enumerate(there) if one != (0, whole.shape[axis])), default=0)
     return prod(lengths) + _RUN_NUMBERS * prod(lengths[: max(0, cut - 1)])
 
 

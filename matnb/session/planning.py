@@ -32,6 +32,7 @@ from matnb.lazy.array import live_expressions
 from matnb.lazy.read_ahead import bytes_ahead
 from matnb.passes import traced
 from matnb.pictures.quantities import bytes_text
+from matnb.plan.chosen_entries import Choice, choices_worth_counting, most_chosen
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.lower import lower
 from matnb.plan.product_entries import ProductCounts, worth_counting
@@ -43,6 +44,7 @@ from matnb.program.place import regular_grid
 from matnb.program.plan import Plan, Stored, Workers
 from matnb.program.writer import Slots
 
+_COUNTED = MatMul | MaskedMatMul | Choice  # large ones of sparse arrays are planned by counts
 _RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four
 _RESTORE_SECONDS = 90.0  # at most, for one of ours that is being started again
 
@@ -218,12 +220,12 @@ class Planner:
         return Planned(plan, optimized, origins, tuple(choices))
 
     def large_products(self, plan: Plan) -> list[Expr]:
-        """Return the products of sparse arrays in a plan that are planned by the counts of their entries."""
+        """Return what a plan makes of sparse arrays by counts of their entries: products and choices."""
         made = [one for stage in plan.stages for one in stage.inside]
-        if not any(isinstance(one, MatMul | MaskedMatMul) and one.sparse for one in made):
+        if not any(one.sparse and isinstance(one, _COUNTED) for one in made):
             return []
-        entries = estimate_entries(made, plan.reused, self.counted)
-        return list(worth_counting(plan.stages, entries))
+        entries = estimate_entries(made, plan.reused, self.counted, most_chosen)
+        return [*worth_counting(plan.stages, entries), *choices_worth_counting(plan.stages, entries)]
 
     def _scatters(self, workers: Workers) -> Callable[[Expr, int, int], bool]:
         # Whether a product of a sparse transpose does without it, by entries and the columns it meets.

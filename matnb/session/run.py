@@ -40,7 +40,7 @@ from matnb.events import (
 )  # fmt: skip
 from matnb.expr.client_data import copied, held, keep_copy, keep_in_file, lost_copy
 from matnb.expr.control import Cond, Final, Loop, results_of
-from matnb.expr.nodes import Data, Expr, Literal
+from matnb.expr.nodes import Data, Expr, Literal, MaskedMatMul, MatMul
 from matnb.expr.retention import lifetime
 from matnb.expr.stable_order import place_of
 from matnb.expr.traverse import topological
@@ -51,6 +51,7 @@ from matnb.lazy.recording import Recording, active_recording
 from matnb.ops.foreach import Foreach, ForeachArray, ForeachValue
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.quantities import plural_text
+from matnb.plan.chosen_entries import chosen_entries
 from matnb.plan.densified import MOST_TOLD, densified
 from matnb.plan.explain_plans import control_text, plan_text
 from matnb.plan.looping import ControlPlan, starts_inside
@@ -71,6 +72,7 @@ from matnb.session.rebalance import Balancer
 from matnb.session.repartitioner import Repartitioner
 
 _TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
+_MOST_COUNTS = 4  # before a run; each time of what is made of what was counted before
 _NO_COUNTS = PlanCounts(0, 0, 0)
 
 _Result = TypeVar("_Result")
@@ -377,10 +379,15 @@ class Runner:
         if self.balancer.before_run(planned.plan):
             planned = self.planner.planned(roots, live)
         products = self.planner.large_products(planned.plan)
-        if products:
-            if any(one not in self.planner.counted for one in products):
-                self._count(products)
+        for _ in range(_MOST_COUNTS) if products else ():
+            missing = [one for one in products if one not in self.planner.counted]
+            if missing:
+                self._count(missing)
             planned = self.planner.planned(roots, live, products)
+            if not missing:
+                break
+            products = self.planner.large_products(planned.plan)  # what is made of these may be large, too
+            products = [*products, *(one for one in missing if one not in products)]
         less = partial(self.planner.planned, roots, set(), products) if live else None
         planned = self._fitting(planned, roots, less, record)
         plan, optimized = planned.plan, planned.optimized
@@ -451,7 +458,8 @@ class Runner:
         return outcome
 
     def _count(self, products: Sequence[Expr]) -> None:
-        # Counts on the workers at most how many entries products store; what they read is there after.
+        # Counts on the workers at most how many entries products and choices store; what they read is there
+        # after.
         missing = [
             one
             for one in dict.fromkeys(each for node in products for each in operands_counted(node))
@@ -461,7 +469,11 @@ class Runner:
             self._straight({f"operand {place}": one for place, one in enumerate(missing)}, set(), (), None)
             self.planner.in_use.update(missing)
         unknown = [node for node in products if node not in self.planner.counted]
-        counts = {f"product {place}": meetings(node) for place, node in enumerate(unknown)}
+        kinds = MatMul | MaskedMatMul
+        counts = {
+            f"count {place}": meetings(node) if isinstance(node, kinds) else chosen_entries(node)
+            for place, node in enumerate(unknown)
+        }
         fetched = self._straight(counts, set(), list(counts), None).fetched if counts else {}
         for node, block in zip(unknown, fetched.values(), strict=True):
             found, most = int(to_numpy(block)[()]), math.prod(node.shape)

@@ -87,7 +87,7 @@ def operands_counted(node: Expr) -> list[Expr]:
         one = stack.pop()
         if isinstance(one, Transpose | MatMul | MaskedMatMul | Elementwise):
             stack += [each for each in reversed(one.operands) if each.sparse]
-        else:
+        elif one.sparse or not one.is_source:
             found[one] = None
     return list(found)
 

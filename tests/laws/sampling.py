@@ -23,7 +23,8 @@ from typing import Any
 import scipy.sparse as sp
 
 import matnb as mn
-from laws.memory_cases import CASES
+from laws.memory_cases import CASES, MemoryCase, graph, power_law
+from matnb.errors import TooLargeError
 from matnb.events import Event, RunStarted
 
 SIZES = (16 * 2**20, 64 * 2**20)  # of a vector
@@ -49,7 +50,24 @@ class Sample:
         return self.projected / self.sampled if self.sampled else float("inf")
 
 
-def sampled_apart(numbers: Sequence[int], sizes: Sequence[int] = SIZES) -> dict[int, tuple[Sample, ...]]:
+@dataclass(frozen=True)
+class Samples:
+    """What a case takes at each size; and where it reads a graph, of one with a steeper power law.
+
+    ``power_law`` is None where that is refused before it runs.
+    """
+
+    sizes: tuple[Sample, ...]
+    reads_graph: bool = False
+    power_law: Sample | None = None
+
+    @property
+    def every(self) -> tuple[Sample, ...]:
+        """All samples."""
+        return (*self.sizes, *([] if self.power_law is None else [self.power_law]))
+
+
+def sampled_apart(numbers: Sequence[int], sizes: Sequence[int] = SIZES) -> dict[int, Samples]:
     """Return for cases, by their numbers, what each takes at each of the sizes, in another process."""
     settings = {
         "PYTHONPATH": os.pathsep.join((str(_TESTS.parent), str(_TESTS))),
@@ -67,7 +85,14 @@ def sampled_apart(numbers: Sequence[int], sizes: Sequence[int] = SIZES) -> dict[
     if done.returncode:
         raise RuntimeError(f"sampling ended with {done.returncode}: {done.stderr[-4000:]}")
     lines = map(json.loads, done.stdout.splitlines())
-    return {line["case"]: tuple(Sample(*pair) for pair in line["samples"]) for line in lines}
+    return {
+        line["case"]: Samples(
+            tuple(Sample(*pair) for pair in line["samples"]),
+            "power_law" in line,
+            Sample(*line["power_law"]) if line.get("power_law") else None,
+        )
+        for line in lines
+    }
 
 
 def main(sizes: Sequence[int], numbers: Sequence[int]) -> None:
@@ -81,8 +106,22 @@ def main(sizes: Sequence[int], numbers: Sequence[int]) -> None:
                 given = tuple(_given(maker, int(size * case.share)) for maker in case.makers)
                 sample = sampled(session, partial(case.call, *given))
                 pairs.append((sample.projected, sample.sampled))
-            print(json.dumps({"case": number, "samples": pairs[1:]}), flush=True)
+            line = {"case": number, "samples": pairs[1:]}
+            if graph in case.makers:
+                line["power_law"] = _of_power_law(session, case, sizes[-1])
+            print(json.dumps(line), flush=True)
     mn.stop()
+
+
+def _of_power_law(session: mn.session.Session, case: MemoryCase, size: int) -> tuple[int, int] | None:
+    # What a case takes where few rows and columns have most entries; None where it is refused.
+    makers = (power_law if maker is graph else maker for maker in case.makers)
+    given = tuple(_given(maker, int(size * case.share)) for maker in makers)
+    try:
+        sample = sampled(session, partial(case.call, *given))
+    except TooLargeError:
+        return None
+    return sample.projected, sample.sampled
 
 
 @lru_cache(maxsize=8)

@@ -116,8 +116,9 @@ def start(
         results go that are made again most quickly for their bytes: those without a variable first, then
         others, which are computed again when they are read. What ``persist()`` made stays.
     compute_limit
-        Largest result that ``compute()`` brings into this process, "2GB" by default; and the largest array that
-        is read into it from elsewhere, such as a Dask array or a dataset in a file. What is here is not refused.
+        Largest result that ``compute()`` brings into this process, "2GB" by default; and the largest array
+        that is read into it from elsewhere, such as a Dask array or a dataset in a file. What is here already
+        is not refused.
     engine
         "auto" runs cells on the workers' threads if these are in this process, else as Dask tasks. It runs a
         loop as a gang: one long task on each worker, which exchange data directly; where the workers cannot

@@ -23,6 +23,7 @@ class Hiding(Protocol):
         """Note that an array was added."""
 
 
+MOST_TOLD = 1000  # names of arrays that gave way
 MOST_IDLE = 500  # arrays without a handle; each is some tasks that the scheduler knows of
 
 
@@ -117,6 +118,7 @@ class Store:
         self._has_given = False  # or had: a weak table is asked dearly, and few sessions have anything in it
         self._sent_again: WeakSet[Expr] = WeakSet()  # of what a user gave, what may go
         self.num_gave_way = 0
+        self._gave_way: dict[bytes, None] = {}  # under which names, the newest last
         self._pinned: dict[bytes, Expr | ref[Expr]] = {}
         self._remembered: dict[bytes, None] = {}  # the one used longest ago first
         self._idle: set[Entry] = set()  # those without a handle, when it was looked last
@@ -343,8 +345,7 @@ class Store:
                     if excess <= 0:
                         return
                     # One that is larger than all of the budget was never to stay.
-                    self.num_gave_way += entry not in self._idle and entry.num_bytes <= budget
-                    self._drop(entry)
+                    self._give_way(entry, entry.num_bytes <= budget)
                     excess -= entry.num_bytes
 
     def make_room(
@@ -380,8 +381,7 @@ class Store:
                     break
             if not short:
                 for entry in going:
-                    self.num_gave_way += entry not in self._idle
-                    self._drop(entry)
+                    self._give_way(entry)
             return held
 
     def bytes_staying(self, needed: Collection[Expr]) -> dict[int, int]:
@@ -430,8 +430,19 @@ class Store:
             self._remembered.clear()
             self._idle.clear()
 
+    def gave_way(self, node: Expr) -> bool:
+        """Tell whether the array of an expression went to make room, while there was a handle on it."""
+        return node.digest in self._gave_way and self.entry(node) is None
+
+    def _give_way(self, entry: Entry, is_told: bool = True) -> None:
+        if is_told and entry not in self._idle:
+            self.num_gave_way += 1
+            self._gave_way.update(dict.fromkeys(self._tally.names.get(entry, ())))
+            for digest in list(self._gave_way)[:-MOST_TOLD]:
+                del self._gave_way[digest]
+        self._drop(entry)
+
     def _drop(self, entry: Entry) -> None:
-        # What gives way. What a lost worker had goes in the same way, and is not counted.
         self._idle.discard(entry)
         for node in [one for one in self._sent_again if self._given.get(one) is entry]:
             del self._given[node]

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 import matnb as mn
 from matnb.errors import TooLargeError
+from matnb.events import RunFinished
+from matnb.magics.summary import status_text
 from matnb.session import Session
 
 COUNT = 1_000_000  # elements of an array, 8 MB
@@ -44,12 +46,19 @@ def values(session: Session) -> Callable[[int], np.ndarray]:
 def test_handles_that_are_kept_fill_no_memory(processes: bool, size: int) -> None:
     limit = LIMIT * size
     with mn.start(workers=1, threads=2, memory_limit=limit, processes=processes) as session:
-        kept, sums = [], []
+        kept, sums, told = [], [], []
+        session.subscribe(
+            lambda event: told.append(event.num_gave_way) if isinstance(event, RunFinished) else None
+        )
         for seed in range(10):
             kept.append(mn.random.default_rng(seed).random(COUNT * size))
             sums.append(float(kept[-1].sum()))
             assert session.status().stored_bytes <= limit // 2
-        assert session.status().num_gave_way >= 5
+        assert sum(told) == session.status().num_gave_way >= 5
+        assert "gave way" in status_text(session.status())
+        for one in kept:
+            is_gone = session.stored(one._expression) is None
+            assert ("made again: 1 array that gave way" in (one + 1.0).explain()) is is_gone
         kept[0].persist()  # stays from now on
         assert [float((one * 1.0).sum()) for one in kept] == sums
         assert session.stored(kept[0]._expression) is not None

@@ -41,7 +41,7 @@ def values(session: Session) -> Callable[[int], np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    ("processes", "size"), [(False, 1), pytest.param(True, 10, marks=pytest.mark.cluster)]
+    ("processes", "size"), [(False, 1), pytest.param(True, 10, marks=[pytest.mark.cluster, pytest.mark.slow])]
 )
 def test_handles_that_are_kept_fill_no_memory(processes: bool, size: int) -> None:
     limit = LIMIT * size
@@ -74,7 +74,7 @@ STEPS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 30), st.integers(0, 30)), max_size=14),
     st.lists(st.integers(0, 30), max_size=6),

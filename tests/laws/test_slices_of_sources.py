@@ -49,7 +49,7 @@ def keys(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[slice | int, ...]:
     return tuple(parts)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.sampled_from(sorted(SOURCES)), st.data())
 def test_a_part_of_a_source_has_the_bits_that_it_has_there(name: str, data: st.DataObject) -> None:
     whole = SOURCES[name]()

@@ -1,7 +1,7 @@
 """What a call takes: the growth of this process while it runs, and what was projected before it ran.
 
-``python -m laws.sampling SIZES NUMBER...`` samples those of the memory cases at sizes joined by commas, in
-a process of their own, and writes a line of JSON for each.
+``python -m laws.sampling [--power-law] SIZES NUMBER...`` samples those of the memory cases at sizes joined by
+commas, in a process of their own, and writes a line of JSON for each.
 """
 
 from __future__ import annotations
@@ -67,8 +67,16 @@ class Samples:
         return (*self.sizes, *([] if self.power_law is None else [self.power_law]))
 
 
-def sampled_apart(numbers: Sequence[int], sizes: Sequence[int] = SIZES) -> dict[int, Samples]:
-    """Return for cases, by their numbers, what each takes at each of the sizes, in another process."""
+def sampled_apart(
+    numbers: Sequence[int], sizes: Sequence[int] = SIZES, power_law: bool = False
+) -> dict[int, Samples]:
+    """Return for cases, by their numbers, what each takes at each of the sizes, in another process.
+
+    Parameters
+    ----------
+    power_law
+        Whether what reads a graph is also sampled on one of a steeper power law, at the last size.
+    """
     settings = {
         "PYTHONPATH": os.pathsep.join((str(_TESTS.parent), str(_TESTS))),
         # What is freed goes back to the system at once.
@@ -76,7 +84,10 @@ def sampled_apart(numbers: Sequence[int], sizes: Sequence[int] = SIZES) -> dict[
         "MALLOC_ARENA_MAX": "2",
     }
     done = subprocess.run(
-        [sys.executable, "-m", "laws.sampling", ",".join(map(str, sizes)), *map(str, numbers)],
+        [
+            *(sys.executable, "-m", "laws.sampling", *(["--power-law"] if power_law else [])),
+            *(",".join(map(str, sizes)), *map(str, numbers)),
+        ],
         env={**os.environ, **settings},
         capture_output=True,
         text=True,
@@ -95,7 +106,7 @@ def sampled_apart(numbers: Sequence[int], sizes: Sequence[int] = SIZES) -> dict[
     }
 
 
-def main(sizes: Sequence[int], numbers: Sequence[int]) -> None:
+def main(sizes: Sequence[int], numbers: Sequence[int], with_power_law: bool) -> None:
     """Sample cases at some sizes, and write what each takes."""
     warnings.simplefilter("ignore")  # of values that do not matter here, such as logarithms of negative ones
     cases = [(number, CASES[number]) for number in numbers]
@@ -107,7 +118,7 @@ def main(sizes: Sequence[int], numbers: Sequence[int]) -> None:
                 sample = sampled(session, partial(case.call, *given))
                 pairs.append((sample.projected, sample.sampled))
             line = {"case": number, "samples": pairs[1:]}
-            if graph in case.makers:
+            if with_power_law and graph in case.makers:
                 line["power_law"] = _of_power_law(session, case, sizes[-1])
             print(json.dumps(line), flush=True)
     mn.stop()
@@ -196,4 +207,7 @@ def _status(name: str) -> int:
 
 
 if __name__ == "__main__":
-    main(*([int(one) for one in each] for each in (sys.argv[1].split(","), sys.argv[2:])))
+    given = [one for one in sys.argv[1:] if one != "--power-law"]
+    main(
+        *([int(one) for one in each] for each in (given[0].split(","), given[1:])), "--power-law" in sys.argv
+    )

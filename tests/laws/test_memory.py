@@ -116,7 +116,7 @@ def all_sampled(sizes: Sequence[int] = SIZES, numbers: Sequence[int] = ()) -> di
     wanted = numbers or range(len(CASES))
     parts = [wanted[begin : begin + 60] for begin in range(0, len(wanted), 60)]
     with ThreadPoolExecutor(2) as pool:
-        for each in pool.map(partial(sampled_apart, sizes=sizes), parts):
+        for each in pool.map(partial(sampled_apart, sizes=sizes, power_law=True), parts):
             every |= each
     return every
 

@@ -17,7 +17,9 @@ import scipy.sparse as sp
 import matnb as mn
 from matnb.blocks.foreign import bytes_elsewhere
 from matnb.errors import MatnbError, TooLargeError
+from matnb.learn import KMeans, LogisticRegression, Ridge
 from matnb.session import Session
+from matnb.sources import memory
 
 LIMIT = 1_000_000
 COUNT = 500_000  # elements, 4 MB
@@ -94,12 +96,11 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     "in-place": lambda x: mn.zeros(3).__setitem__(slice(0, 1), x),
     "take": lambda x: mn.take(mn.ones(9), x),
     "bins": lambda x: mn.histogram(mn.ones(3), x),
-    "replicated": lambda x: mn.replicated(np.sum, x),
     "loop": lambda x: mn.iterate(lambda y: y * 2, x, max_iterations=1),
-    "rows of an estimator": lambda x: mn.learn.KMeans(2).fit(x),
-    "targets": lambda x: mn.learn.Ridge().fit(mn.ones((COUNT, 1)), x),
-    "classes": lambda x: mn.learn.LogisticRegression().fit(mn.ones((COUNT, 1)), x),
-    "batches": lambda x: mn.sources.memory(x, batch_size=10),
+    "rows of an estimator": lambda x: KMeans(2).fit(x),
+    "targets": lambda x: Ridge().fit(mn.ones((COUNT, 1)), x),
+    "classes": lambda x: LogisticRegression().fit(mn.ones((COUNT, 1)), x),
+    "batches": lambda x: memory(x, batch_size=10),
 }
 
 

@@ -65,7 +65,8 @@ class RunFinished:
 
     Counts follow from plan and layout, so they repeat; seconds and actual bytes do not. What ``num_run``,
     ``num_arrays``, ``num_remembered``, ``flops`` and ``accessed_bytes`` count,
-    :class:`matnb.plan.plan_counts.PlanCounts` says; loops report their own.
+    :class:`matnb.plan.plan_counts.PlanCounts` says; loops report their own. ``num_gave_way`` counts arrays
+    with a handle that went from the workers for it; which these are follows from measured seconds.
     """
 
     run: str
@@ -83,6 +84,7 @@ class RunFinished:
     num_remembered: int = 0
     flops: int = 0
     accessed_bytes: int = 0
+    num_gave_way: int = 0
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 from matnb.backend.kept import Kept
 from matnb.expr.nodes import Expr
@@ -23,6 +23,7 @@ class Hiding(Protocol):
         """Note that an array was added."""
 
 
+MOST_TOLD = 1000  # names of arrays that gave way
 MOST_IDLE = 500  # arrays without a handle; each is some tasks that the scheduler knows of
 
 
@@ -90,9 +91,15 @@ class Store:
     """Arrays on the workers by the digest of their expression, within a budget of bytes.
 
     An array goes when the last handle on its expression is gone, unless it is remembered; when a worker that
-    held a block is lost; or when the budget is exceeded: first those without a handle, and of them the one
-    that is made again most quickly for its bytes. What a user gave, and this process has no copy of, stays
-    as long as any expression needs it.
+    held a block is lost; or when the budget is exceeded or a run needs the room: first those without a
+    handle, then those with one, and of them the one that is made again most quickly for its bytes. What
+    cannot be made again as it was stays: what a user gave, and this process has no copy of that takes no
+    memory, and what comes of a function that may give something else each time.
+
+    Attributes
+    ----------
+    num_gave_way
+        Arrays with a handle that went for the budget or a run; they are made again where they are read.
 
     Parameters
     ----------
@@ -109,6 +116,9 @@ class Store:
         self._tally = _Tally()  # of what is in there
         self._given: WeakKeyDictionary[Expr, Entry] = WeakKeyDictionary()
         self._has_given = False  # or had: a weak table is asked dearly, and few sessions have anything in it
+        self._sent_again: WeakSet[Expr] = WeakSet()  # of what a user gave, what may go
+        self.num_gave_way = 0
+        self._gave_way: dict[bytes, None] = {}  # under which names, the newest last
         self._pinned: dict[bytes, Expr | ref[Expr]] = {}
         self._remembered: dict[bytes, None] = {}  # the one used longest ago first
         self._idle: set[Entry] = set()  # those without a handle, when it was looked last
@@ -169,10 +179,18 @@ class Store:
                 digest: ref(one) if isinstance(one, Expr) else one for digest, one in self._pinned.items()
             }
 
-    def add_given(self, node: Expr, entry: Entry) -> None:
-        """Keep a user's array while any expression needs it, since nobody could make it again."""
+    def add_given(self, node: Expr, entry: Entry, may_go: bool = False) -> None:
+        """Keep a user's array while any expression needs it, since nobody could make it again.
+
+        Parameters
+        ----------
+        may_go
+            Whether there is a copy that takes no memory, from which it is sent again where it gave way.
+        """
         with self._lock:
             self._given[node], self._has_given = entry, True
+            if may_go:
+                self._sent_again.add(node)
 
     def replace(self, old: Entry, new: Entry) -> None:
         """Put an array that was laid out anew in the place of what it was, under all its names."""
@@ -305,7 +323,9 @@ class Store:
         """Tell whether there was a handle on an array when it was looked last."""
         return entry not in self._idle
 
-    def trim(self, needed: Collection[Expr] = (), room_bytes: int = 0) -> None:
+    def trim(
+        self, needed: Collection[Expr] = (), room_bytes: int = 0, budget_bytes: int | None = None
+    ) -> None:
         """Drop arrays, the cheapest to make again for their bytes first, until the budget is met.
 
         Parameters
@@ -314,32 +334,77 @@ class Store:
             Expressions whose arrays stay, because a run is about to read them.
         room_bytes
             What must be free within the budget.
+        budget_bytes
+            Instead of the store's own, where the workers have less.
         """
         with self._lock:
-            excess = self.num_bytes + room_bytes - self.budget_bytes
+            budget = self.budget_bytes if budget_bytes is None else budget_bytes
+            excess = self.num_bytes + room_bytes - budget
             if excess > 0:
-                stay = self._staying(needed)
-                for entry in sorted(self.entries(), key=self._worth):
+                for entry in self._going(needed):
                     if excess <= 0:
                         return
-                    if entry not in stay:
-                        self._drop(entry)
-                        excess -= entry.num_bytes
+                    # One that is larger than all of the budget was never to stay.
+                    self._give_way(entry, entry.num_bytes <= budget)
+                    excess -= entry.num_bytes
 
-    def make_room(self, needed: Collection[Expr], enough: Callable[[], bool]) -> None:
-        """Drop arrays without a handle, the cheapest to make again for their bytes first, till enough."""
+    def make_room(
+        self, needed: Collection[Expr], lacking: Callable[[Mapping[int, int]], Collection[int]]
+    ) -> dict[int, int]:
+        """Drop arrays, the cheapest to make again for their bytes first, until no worker lacks room.
+
+        Where that cannot be had, none is dropped.
+
+        Parameters
+        ----------
+        needed
+            Expressions whose arrays stay.
+        lacking
+            Given the bytes that each worker holds, returns the workers that lack room then.
+
+        Returns
+        -------
+        dict of int to int
+            The bytes that each worker holds when all that may go for it has gone.
+        """
         with self._lock:
-            stay = self._staying(needed)
-            for entry in sorted(self._idle, key=self._worth):
-                if enough():
-                    return
-                if entry not in stay:
-                    self._drop(entry)
+            held = self.bytes_by_owner()
+            short, going = set(lacking(held)), []
+            for entry in self._going(needed) if short else ():
+                if short.isdisjoint(entry.stored.layout.owners):
+                    continue
+                going.append(entry)
+                for owner, size in zip(entry.stored.layout.owners, entry.stored.block_bytes, strict=False):
+                    held[owner] -= size
+                short = set(lacking(held))
+                if not short:
+                    break
+            if not short:
+                for entry in going:
+                    self._give_way(entry)
+            return held
+
+    def bytes_staying(self, needed: Collection[Expr]) -> dict[int, int]:
+        """Return the bytes that each worker holds of what is needed, and of what never gives way."""
+        return self.make_room(needed, lambda held: held.keys())
+
+    def drop_idle(self, needed: Collection[Expr]) -> None:
+        """Drop every array without a handle, but for those of the expressions that are needed."""
+        with self._lock:
+            for entry in self._idle.difference(self._staying(needed)):
+                self._drop(entry)
+
+    def _going(self, needed: Collection[Expr]) -> list[Entry]:
+        # What may go, in this order.
+        stay = self._staying(needed)
+        return sorted((entry for entry in self.entries() if entry not in stay), key=self._worth)
 
     def _staying(self, needed: Collection[Expr]) -> set[Entry]:
         pinned = (one() if isinstance(one, ref) else one for one in self._pinned.values())
-        nodes = (*needed, *(one for one in pinned if one is not None), *self._given)
+        given = (one for one in self._given if one not in self._sent_again)
+        nodes = (*needed, *(one for one in pinned if one is not None), *given)
         found = {self.entry(node) for node in nodes}
+        found.update(entry for entry, node in self.named().items() if node.is_made_anew)
         return {entry for entry in found if entry is not None}
 
     def _worth(self, entry: Entry) -> tuple[bool, float]:
@@ -360,12 +425,27 @@ class Store:
             self._kept.clear()
             self._tally = _Tally()
             self._given.clear()
+            self._sent_again.clear()
             self._pinned.clear()
             self._remembered.clear()
             self._idle.clear()
 
+    def gave_way(self, node: Expr) -> bool:
+        """Tell whether the array of an expression went to make room, while there was a handle on it."""
+        return node.digest in self._gave_way and self.entry(node) is None
+
+    def _give_way(self, entry: Entry, is_told: bool = True) -> None:
+        if is_told and entry not in self._idle:
+            self.num_gave_way += 1
+            self._gave_way.update(dict.fromkeys(self._tally.names.get(entry, ())))
+            for digest in list(self._gave_way)[:-MOST_TOLD]:
+                del self._gave_way[digest]
+        self._drop(entry)
+
     def _drop(self, entry: Entry) -> None:
         self._idle.discard(entry)
+        for node in [one for one in self._sent_again if self._given.get(one) is entry]:
+            del self._given[node]
         for digest in tuple(self._tally.names.get(entry, ())):
             self._let_go(digest)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
+from copy import copy
+from math import prod
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +18,13 @@ from matnb.errors import DTypeError, ShapeError
 _SPARSE = (sp.sparray, sp.spmatrix, sparse.SparseArray)
 # What gives an element of an array; NumPy tells by its dtype anything other than a number.
 _ELEMENTS = (bool, int, float, complex, np.generic, str, bytes, type(None))
+_POINTER_BYTES = 8
+# What is in the memory of this process says so by one of these, or is of a library all of whose arrays are.
+_HERE = (
+    "__array_interface__", "__array_struct__", "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__",
+    "__matnb_array__",
+)  # fmt: skip
+_KEPT_HERE = ("matnb", "numpy", "scipy", "sparse", "pandas", "polars", "pyarrow")
 _PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__")
 
 
@@ -58,6 +67,44 @@ def is_missing_value(value: object) -> bool:
         return True
     is_number = isinstance(value, float | complex | np.generic)
     return is_number and bool(value != value)
+
+
+def bytes_elsewhere(data: object) -> int:
+    """Return how many bytes an object takes when its elements are read, where these are not here yet; else 0.
+
+    So it is of Dask's arrays and frames, which are computed then, and of datasets in files (h5py, Zarr and
+    others), which tell shape and dtype and give parts of themselves, but have no memory to share. What is in
+    the memory of this process, and so has a buffer, NumPy's or Arrow's or DLPack's interface, is not counted.
+    """
+    if isinstance(data, list | tuple):
+        kinds = {kind for kind in set(map(type, data)) if not issubclass(kind, (*_ELEMENTS, np.ndarray))}
+        return sum(bytes_elsewhere(one) for one in data if type(one) in kinds) if kinds else 0
+    if isinstance(data, (np.ndarray, *_ELEMENTS, *_SPARSE)) or not _is_elsewhere(data):
+        return 0
+    return _bytes_of(data)
+
+
+def _bytes_of(data: Any) -> int:
+    # Of an array, a column or a frame that are elsewhere.
+    each = [data.dtype] if hasattr(data, "dtype") else list(data.dtypes)
+    row = sum(getattr(one, "itemsize", _POINTER_BYTES) for one in each)
+    if hasattr(data, "compute_chunk_sizes"):
+        if any(one != one for one in data.shape):  # Dask's lengths that follow from values are NaN
+            data = copy(data).compute_chunk_sizes()
+    elif not all(isinstance(one, int | np.integer) for one in data.shape):
+        return len(data) * row  # of Dask's frames and columns: only counting tells how many rows they have
+    return prod(map(int, data.shape if hasattr(data, "dtype") else data.shape[:1])) * row
+
+
+def _is_elsewhere(data: object) -> bool:
+    graph = getattr(data, "__dask_graph__", None)
+    if callable(graph) and graph() is not None:
+        return True
+    if any(hasattr(data, name) for name in _HERE) or _has_buffer(data):
+        return False
+    if type(data).__module__.partition(".")[0] in _KEPT_HERE or is_graph(data):
+        return False
+    return all(hasattr(data, name) for name in ("shape", "dtype", "__getitem__"))
 
 
 def is_graph(data: object) -> bool:

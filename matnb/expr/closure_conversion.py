@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from matnb.blocks.creation import Arange, Eye, Full, Linspace
 from matnb.expr.control import Variable
 from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Literal, Load, MatMul, Regrid, Transpose
 from matnb.expr.traverse import consumers
@@ -104,8 +103,8 @@ def _is_constant(node: Expr) -> bool:
     match node:
         case Literal():
             return True
-        case Create(creation):
-            return isinstance(creation, Full | Eye | Arange | Linspace)
+        case Create():
+            return node.is_cheap
         case Regrid(operand):
             return _is_constant(operand)
     return False

@@ -10,7 +10,7 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from matnb.blocks.creation import Arange, Creation, Eye, Full, Linspace
+from matnb.blocks.creation import Arange, Creation, Eye, Full, Linspace, Window
 from matnb.blocks.formats import check_lengths
 from matnb.blocks.grid import Grid
 from matnb.blocks.kernels.elementwise import zero_preserving
@@ -172,9 +172,13 @@ class Create(Expr):
 
     def __post_init__(self) -> None:
         self._settle(self.creation.shape, self.creation.dtype, self.creation.sparse)
-        self.__dict__["is_cheap"] = isinstance(self.creation, Full | Eye | Arange | Linspace)
+        made = self.creation.whole if isinstance(self.creation, Window) else self.creation
+        self.__dict__["is_cheap"] = isinstance(made, Full | Eye | Arange | Linspace)
 
     def _text(self, operands: Sequence[str]) -> str:
+        if isinstance(self.creation, Window):
+            rows = ", ".join(f"{start}:{stop}" for start, stop in self.creation.region)
+            return f"{type(self.creation.whole).__name__.lower()}[{rows}]"
         return type(self.creation).__name__.lower()
 
 

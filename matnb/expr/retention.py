@@ -19,6 +19,11 @@ def worth_keeping(node: Expr, live: Container[Expr]) -> bool:
     return (node in live and not isinstance(node, Literal)) or _is_kept_transpose(node, live)
 
 
+def is_made_in_parts(node: Expr) -> bool:
+    """Tell whether an array is made from parameters alone, so that no more need be made than is read."""
+    return isinstance(node, Create) or (isinstance(node, Regrid) and isinstance(node.operand, Create))
+
+
 def lifetime(node: Expr) -> Expr:
     """Return the expression with whose handles a kept array goes: a kept transpose stays with its operand."""
     match node:

@@ -21,7 +21,7 @@ from matnb.expr.nodes import Data, Expr, Transpose
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.evaluator import evaluator, shown
 from matnb.lazy.foreign_names import instead_of, refuse_dask
-from matnb.lazy.limits import check_limit, converted_bytes, list_bytes
+from matnb.lazy.limits import check_incoming, check_limit, converted_bytes, list_bytes
 from matnb.lazy.operators import Operators
 from matnb.lazy.recording import active_recording
 from matnb.lazy.registry import recorded
@@ -488,6 +488,7 @@ def expression_of(value: object) -> Expr:
     if hasattr(value, "__matnb_array__"):  # a table, or a column that is not a plain array
         made: DistArray = value.__matnb_array__()
         return made.expression
+    check_incoming(value)
     return expression_of_block(block_from(value))
 
 

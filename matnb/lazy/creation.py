@@ -20,6 +20,7 @@ from matnb.expr.nodes import Broadcast, Create, Data, Expr, Index, Regrid
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, expression_of_block, handle_of, operand_of, wrap
 from matnb.lazy.evaluator import asked, evaluator
+from matnb.lazy.limits import check_incoming
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import number_dtype
 from matnb.ops.coordinates import FromCoordinates
@@ -82,6 +83,9 @@ def asarray(
         For blocks that do not fit the shape, or a sparse array that is not two-dimensional.
     OptionError
         For ``copy=False`` if a copy is needed.
+    TooLargeError
+        For what is not in this process yet, such as an array of Dask's or a dataset in an HDF5 file or a Zarr
+        store, if it exceeds the session's ``compute_limit``: all of it is read here.
 
     Examples
     --------
@@ -112,6 +116,7 @@ def asarray(
         if labels is None:
             return obj._recorded(regridded(node, blocks))
         return wrap(regridded(node, blocks), labels.expression)
+    check_incoming(obj)
     block = _block_of(obj, wanted)
     if format == "sparse" and isinstance(block, Dense):
         if len(block.shape) != 2:

@@ -16,8 +16,8 @@ from matnb.pictures.facts import ArrayFacts
 class Evaluator(Protocol):
     """What gives values to expressions; the session sets one."""
 
-    def limit(self, node: Expr) -> int:
-        """Return the most bytes that the value of an expression may take in this process."""
+    def limit(self, node: Expr | None = None) -> int:
+        """Return the most bytes that the value of an expression, or what comes in, may take here."""
 
     def value(self, node: Expr) -> Block:
         """Compute an expression and return a copy of its value in this process."""

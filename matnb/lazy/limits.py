@@ -6,8 +6,10 @@ from math import prod
 
 import numpy as np
 
+from matnb.blocks.foreign import bytes_elsewhere
 from matnb.errors import TooLargeError
 from matnb.expr.nodes import Expr
+from matnb.lazy.evaluator import evaluator
 from matnb.pictures.quantities import bytes_text
 
 _POINTER_BYTES = 8
@@ -39,6 +41,31 @@ def check_limit(limit: int, node: Expr, size: int, form: str = "") -> None:
         f"a {kind} of shape {node.shape} {node.dtype} is {bytes_text(size)}{f' as {form}' if form else ''}, "
         f"over the limit of {bytes_text(limit)} for bringing values into this process; "
         f"{ways}, or raise the limit with mn.start(compute_limit=...)"
+    )
+
+
+def check_incoming(data: object) -> None:
+    """Refuse to read into this process what is not in it yet, if that takes more than the session's limit.
+
+    What comes in is bounded as what goes out: an array of Dask's, or a dataset in a file, would go through
+    this process as a whole. A NumPy array is here already, and is never refused.
+
+    Raises
+    ------
+    TooLargeError
+        With the numbers, and what to do.
+    """
+    size = bytes_elsewhere(data)
+    if not size or size <= (limit := evaluator().limit()):
+        return
+    name = f"{type(data).__module__.partition('.')[0]} {type(data).__name__}".replace("builtins ", "")
+    of = f" of shape {data.shape} {data.dtype}" if hasattr(data, "shape") and hasattr(data, "dtype") else ""
+    raise TooLargeError(
+        f"a {name}{of} is {bytes_text(size)}, over the limit of {bytes_text(limit)} for bringing values into "
+        "this process, where all of it would be read before it goes to the workers; give a part or a "
+        "reduction of it, or its parts in batches with mn.sources.calls, or read the file it comes from with "
+        "mn.load, or raise the limit with mn.start(compute_limit=...); np.asarray(x), which takes so much "
+        "memory here, is not refused"
     )
 
 

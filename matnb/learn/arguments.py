@@ -12,6 +12,7 @@ from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, ones
+from matnb.lazy.limits import check_incoming
 from matnb.sources import BatchSource
 from matnb.sources.whole_numbers import whole as whole  # for all estimators, as what else is here
 
@@ -194,6 +195,7 @@ def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
         classes = np.asarray(np.unique(checked(y, estimator, "y") if y.dtype.kind == "f" else y))
         codes = cast(DistArray, np.searchsorted(cast(Any, asarray(classes)), cast(Any, y)))
     else:
+        check_incoming(y)
         there: Classes = np.asarray(y)
         if there.ndim == 2 and there.shape[1] == 1:
             there = there[:, 0]

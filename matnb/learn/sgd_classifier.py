@@ -10,6 +10,7 @@ from matnb.errors import OptionError, UnsupportedError
 from matnb.lazy import special
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
+from matnb.lazy.limits import check_incoming
 from matnb.learn.arguments import Classes, labels_from, of_classes, rows_from
 from matnb.learn.estimator import Classifier
 from matnb.learn.learner import Learner
@@ -101,6 +102,7 @@ class SGDClassifier(StochasticGradient, Classifier):
         if classes is None and not hasattr(self, "classes_"):
             raise OptionError("SGDClassifier: the first partial_fit needs classes=, the list of all classes")
         known = self.classes_ if hasattr(self, "classes_") else np.unique(np.asarray(classes))
+        check_incoming(y)
         labels = np.asarray(y)
         if (new := np.setdiff1d(labels, known)).size:
             raise OptionError(

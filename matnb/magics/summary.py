@@ -67,6 +67,7 @@ def show_run(
         loops=tuple(_loop_facts(one, live) for one in report.loops),
         repartitions=_repartition_facts(report.repartitions, live),
         notes=report.notes,
+        num_gave_way=run.num_gave_way if live else 0,
         seconds=run.seconds if live else None,
         imbalance=run.imbalance if live else None,
         actual_bytes=run.actual_bytes if live else None,
@@ -108,6 +109,8 @@ def status_text(status: Status) -> str:
     """Return what a session runs on and what it keeps, in a few lines."""
     stored = f"{bytes_text(status.stored_bytes)} of {bytes_text(status.memo_bytes)}"
     kept = f"{plural_text(status.num_arrays, 'array')} kept, {stored}"
+    if status.num_gave_way:
+        kept += f"; {plural_text(status.num_gave_way, 'array')} with a name gave way"
     memo = "memo off"
     if status.remembers:
         idle = plural_text(status.num_remembered, "array")

@@ -14,13 +14,13 @@ import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, Region, region_shape, regular_cuts, whole
 from matnb.blocks.kernels import shaping as kernels
-from matnb.blocks.layout import LARGE_BYTES, Layout, spread
+from matnb.blocks.layout import Layout, spread
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr, Shape
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Join, Run
-from matnb.program.place import SMALL_BYTES, laid_out
+from matnb.program.place import SMALL_BYTES, laid_out, most_block_bytes
 from matnb.program.plan import Slot, Workers
 from matnb.program.regions import region_size
 from matnb.program.writer import BlockTask, PlanWriter, TaskWriter
@@ -242,7 +242,7 @@ def _is_runs(grid: Grid) -> bool:
 
 def _cut_in_runs(node: Expr, given: Layout, writer: PlanWriter, workers: Workers) -> Layout:
     num_bytes = writer.bytes_of(node)
-    wanted = max(workers.slots, -(-num_bytes // LARGE_BYTES)) if num_bytes >= SMALL_BYTES else 1
+    wanted = max(workers.slots, -(-num_bytes // most_block_bytes(workers))) if num_bytes >= SMALL_BYTES else 1
     first = next(axis for axis, length in enumerate(node.shape) if length > 1)
     if given.grid.counts[first] >= wanted:
         cuts = (given.grid.cuts[axis] if axis == first else (0, one) for axis, one in enumerate(node.shape))

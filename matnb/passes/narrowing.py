@@ -6,7 +6,20 @@ from math import prod
 
 import numpy as np
 
-from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Index, Key, Literal, Shape, Transpose
+from matnb.blocks.creation import window, worth_making
+from matnb.blocks.grid import Region, all_of, region_shape
+from matnb.expr.nodes import (
+    Broadcast,
+    Create,
+    Elementwise,
+    Expr,
+    Index,
+    Key,
+    Literal,
+    Regrid,
+    Shape,
+    Transpose,
+)
 from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite, until_settled
 from matnb.ops.indexing import Put
 from matnb.ops.ordering import ArgSort, Smallest, Sort
@@ -41,7 +54,7 @@ def _parts_read(graph: ExprGraph, uses: Uses) -> set[Expr]:
         if isinstance(node, Index):
             slices[node] = frozenset([node])
         elif (
-            isinstance(node, Elementwise | Broadcast | Transpose | Put)
+            (isinstance(node, Elementwise | Broadcast | Transpose | Put | Create) or _is_cut_source(node))
             and node not in uses.kept
             and (users := uses.of(node))
             and all(isinstance(user, Index) or user in partly for user in users)
@@ -53,10 +66,10 @@ def _parts_read(graph: ExprGraph, uses: Uses) -> set[Expr]:
     leaves: dict[Expr, float] = {}
     for node in graph.order:
         leaves[node] = 0.0 if isinstance(node, Literal | Create) else 1.0
-        if node in partly:
+        if node in partly and leaves[node]:
             below = sum(leaves[one] for one in dict.fromkeys(node.operands))
             leaves[node] = min(_MOST_LEAVES, max(1.0, below))
-    return {node for node in partly if _share(slices[node]) * leaves[node] <= 1.0}
+    return {node for node in partly if _share(slices[node]) * (leaves[node] or 1.0) <= 1.0}
 
 
 def _share(slices: frozenset[Expr]) -> float:
@@ -97,6 +110,9 @@ class _Narrower:
         if operand not in self._partly:
             return None
         match operand:
+            # what is made from parameters is made where it is read
+            case Create() | Regrid(Create()):
+                return _made_within(operand, key)
             # f(x, y)[key] = f(x[key], y[key])
             case Elementwise() if not operand.sparse or all(isinstance(part, slice) for part in key):
                 # absent times infinity is absent only in a sparse array, and a row of one is dense
@@ -126,6 +142,46 @@ class _Narrower:
             not _meet(one, other) for one, other in zip(map(_range, put.key), map(_range, key), strict=True)
         )
         return Index(put.operand, key) if apart and put in self._partly else None
+
+
+def _is_cut_source(node: Expr) -> bool:
+    return isinstance(node, Regrid) and isinstance(node.operand, Create)
+
+
+def _made_within(source: Create | Regrid, key: Key) -> Expr | None:
+    # A part of a source, of which no more is made than around the part, cut where the source was to be.
+    whole = source.operand if isinstance(source, Regrid) else source
+    assert isinstance(whole, Create), "looked for before"
+    region = worth_making(whole.creation, _bounds(key))
+    if region == all_of(source.shape) or 0 in region_shape(region):
+        return None
+    made: Expr = Create(window(whole.creation, region))
+    if isinstance(source, Regrid):
+        made = Regrid(made, tuple(_within_bounds(*one) for one in zip(source.cuts, region, strict=True)))
+    places = tuple(_moved(part, start) for part, (start, _) in zip(key, region, strict=True))
+    return _indexed(made, places)
+
+
+def _within_bounds(cuts: tuple[int, ...], bounds: tuple[int, int]) -> tuple[int, ...]:
+    start, stop = bounds
+    return (0, *(cut - start for cut in cuts if start < cut < stop), stop - start)
+
+
+def _bounds(key: Key) -> Region:
+    # The rectangle around all places of a key.
+    found = []
+    for part in key:
+        places = _range(part)
+        found.append((min(places[0], places[-1]), max(places[0], places[-1]) + 1) if places else (0, 0))
+    return tuple(found)
+
+
+def _moved(part: int | slice | None, start: int) -> int | slice | None:
+    # The same places, counted from another one.
+    if not isinstance(part, slice):
+        return None if part is None else part - start
+    places = _range(part)
+    return _as_slice(range(places.start - start, places.stop - start, places.step))
 
 
 def _smallest(operand: Expr, key: Key, is_places: bool) -> Expr | None:

@@ -93,6 +93,8 @@ class SummaryFacts:
         What was repartitioned.
     notes
         What loading told.
+    num_gave_way
+        Arrays with a handle that went from the workers to make room.
     seconds, imbalance, actual_bytes
         Measured, so None wherever the same text must come out every time.
     """
@@ -112,6 +114,7 @@ class SummaryFacts:
     loops: tuple[LoopFacts, ...] = ()
     repartitions: tuple[RepartitionFacts, ...] = ()
     notes: tuple[str, ...] = ()
+    num_gave_way: int = 0
     seconds: float | None = None
     imbalance: float | None = None
     actual_bytes: int | None = None
@@ -148,6 +151,8 @@ def _line(facts: SummaryFacts) -> str:
         words.append(seconds_text(facts.seconds))
     if facts.num_remembered:
         words.append(f"{plural_text(facts.num_remembered, 'result')} reused")
+    if facts.num_gave_way:
+        words.append(f"{plural_text(facts.num_gave_way, 'array')} gave way")
     return ", ".join(words)
 
 
@@ -165,6 +170,8 @@ def counts_text(facts: SummaryFacts) -> str:
     ]
     used = "" if facts.actual_bytes is None else f", {bytes_text(facts.actual_bytes)} used"
     words.append(f"memory: {bytes_text(facts.projected_bytes)} projected{used}")
+    if facts.num_gave_way:
+        words.append(f"{plural_text(facts.num_gave_way, 'array')} gave way, made again when read")
     if facts.imbalance is not None:
         words.append(f"imbalance of the workers {facts.imbalance:.2f} (1 is even)")
     return "; ".join(words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from math import prod
 
 from matnb.expr.control import Final, Loop
@@ -13,11 +13,15 @@ from matnb.program.plan import Stored
 
 
 def estimate_entries(
-    roots: Iterable[Expr], stored: Mapping[Expr, Stored], counted: Mapping[Expr, int] | None = None
+    roots: Iterable[Expr],
+    stored: Mapping[Expr, Stored],
+    counted: Mapping[Expr, int] | None = None,
+    bound: Callable[[Expr, Mapping[Expr, int]], int | None] = lambda node, entries: None,
 ) -> dict[Expr, int]:
     """Return the stored entries of every expression under the roots: a guess for sparse ones.
 
-    Of products that were ``counted`` it is what they store at most.
+    Of products that were ``counted`` it is what they store at most; and of others where there is a ``bound``,
+    which is given what was found of their operands.
     """
     known: Container[Expr] = stored
     entries: dict[Expr, int] = {}
@@ -31,6 +35,8 @@ def estimate_entries(
             if most is None and isinstance(node, Final) and isinstance(node.control, Loop):
                 begin = node.control.state[node.place]
                 most = estimate_entries([begin], stored, counted)[begin]
+            if most is None:
+                most = bound(node, entries)
             if most is None:
                 most = int(guessed(node, {one: entries.get(one, 0) for one in node.operands}, 0))
             entries[node] = min(most, prod(node.shape))

@@ -28,7 +28,7 @@ from matnb.plan.estimate import estimate_entries
 from matnb.plan.grouping import Groups, reduction_groups
 from matnb.plan.work import works_of
 from matnb.program.matching import Choice, Wiring, match_products
-from matnb.program.place import default_layout
+from matnb.program.place import default_layout, most_block_bytes
 from matnb.program.plan import Plan, Stored, Workers
 from matnb.program.writer import PlanWriter, Slots
 
@@ -148,7 +148,7 @@ class _PlanLowering:
         read = list(dict.fromkeys(one for _, some in found for one in some))
         products = [one for one in inside if one in self._writer.products]
         if not products:
-            return inside, chosen_layout(domain, read, self._writer, self._workers)
+            return inside, chosen_layout(domain, read, self._writer, self._workers, inside)
         (made,) = products
         product = self._writer.products[made]
         cuts = product_cuts(made, product, self._writer, self._workers)
@@ -159,15 +159,24 @@ class _PlanLowering:
         return self._stage(nodes, domain)
 
 
-def chosen_layout(domain: Expr, read: Sequence[Expr], writer: PlanWriter, workers: Workers) -> Layout:
-    """Return the layout of a stage: that of its heaviest operand of the same shape, or the default."""
+def chosen_layout(
+    domain: Expr, read: Sequence[Expr], writer: PlanWriter, workers: Workers, inside: Sequence[Expr] = ()
+) -> Layout:
+    """Return the layout of a stage: that of its heaviest operand of the same shape, or the default.
+
+    By default what is made ``inside`` counts, too, where it is large: floats of which truth values are made.
+    """
     alike = [node for node in read if node.shape == domain.shape]
     if alike:
         heaviest = max(alike, key=writer.bytes_of)
         if is_cut_out(heaviest, writer):
             return sliced_layout(heaviest, writer.registers[heaviest.operand].layout)
         return writer.registers[heaviest].layout
-    return default_layout(domain, writer.bytes_of(domain), workers)
+    num_bytes = writer.bytes_of(domain)
+    widest = max((writer.bytes_of(one) for one in inside if one.shape == domain.shape), default=0)
+    if widest > max(num_bytes, most_block_bytes(workers) * workers.slots):
+        num_bytes = widest
+    return default_layout(domain, num_bytes, workers)
 
 
 # Which expressions become arrays of their own, and which are computed inside the task that uses them.

@@ -80,14 +80,14 @@ def worth_counting(stages: Iterable[Stage], entries: Mapping[Expr, int]) -> Iter
 
 
 def operands_counted(node: Expr) -> list[Expr]:
-    """Return the arrays whose entries are counted for a product: what it reads, but for what is quick."""
+    """Return the arrays that are counted for a product or a choice: what it reads, but for what is quick."""
     found: dict[Expr, None] = {}
-    stack = [node.right, node.left]  # type: ignore[attr-defined]  # of a product
+    stack = list(reversed(node.operands[:2]))
     while stack:
         one = stack.pop()
         if isinstance(one, Transpose | MatMul | MaskedMatMul | Elementwise):
             stack += [each for each in reversed(one.operands) if each.sparse]
-        else:
+        elif one.sparse or not one.is_source:
             found[one] = None
     return list(found)
 
@@ -95,22 +95,30 @@ def operands_counted(node: Expr) -> list[Expr]:
 def meetings(node: Expr) -> Expr:
     """Return the expression of how many pairs of entries meet in a product of two sparse arrays."""
     left, right = node.left, node.right  # type: ignore[attr-defined]  # of a product
-    return MatMul(_entries_along(left, 0), _entries_along(right, 1))
+    return MatMul(entries_along(left, 0), entries_along(right, 1))
 
 
-def _entries_along(node: Expr, axis: int) -> Expr:
-    # At most how many entries there are in each column (axis 0) or row (axis 1).
+def entries_along(node: Expr, axis: int, times: Expr | None = None) -> Expr:
+    """Return the expression of at most how many entries there are in each column (axis 0) or row (axis 1).
+
+    Parameters
+    ----------
+    times
+        How often each row (axis 0) or column (axis 1) counts, whole numbers; once each without.
+    """
     match node:
         case Transpose(operand):
-            return _entries_along(operand, 1 - axis)
+            return entries_along(operand, 1 - axis, times)
         case MatMul(left, right) | MaskedMatMul(left, right):
             if axis == 0:
-                return MatMul(_entries_along(left, 0), _pattern(right))
-            return MatMul(_pattern(left), _entries_along(right, 1))
+                return MatMul(entries_along(left, 0, times), _pattern(right))
+            return MatMul(_pattern(left), entries_along(right, 1, times))
         case Elementwise():
             sparse = [one for one in node.operands if one.sparse]
-            counts = [_entries_along(one, axis) for one in _meeting(node)[:1] or sparse]
+            counts = [entries_along(one, axis, times) for one in _meeting(node)[:1] or sparse]
             return reduce(lambda x, y: Elementwise("add", (x, y), (_COUNT, _COUNT), _COUNT), counts)
+    if times is not None:
+        return MatMul(times, node, "plus_first") if axis == 0 else MatMul(node, times, "plus_second")
     ones = Create(Full((node.shape[axis],), np.int64(1).tobytes(), _COUNT))
     return MatMul(ones, node, "plus_pair") if axis == 0 else MatMul(node, ones, "plus_pair")
 

@@ -77,4 +77,5 @@ def total(
         num_remembered=sum(run.num_remembered for run in runs),
         flops=sum(one.flops for one in every),
         accessed_bytes=sum(one.accessed_bytes for one in every),
+        num_gave_way=sum(run.num_gave_way for run in runs),
     )

@@ -22,6 +22,7 @@ from matnb.pictures.quantities import bytes_text
 from matnb.program.plan import MANY_WORKERS, Workers
 
 SMALL_BYTES = 256 * 1024  # below this a block's task costs more than it saves by running beside another
+_BLOCKS_OF_THREAD = 8  # of each thread's share of its worker's memory a block takes no more than such a part
 MOST_BLOCKS = 10_000  # above this a plan takes longer to write than a user waits
 
 
@@ -71,8 +72,9 @@ def _entries_before_column(block: Csr) -> Callable[[int], int]:
 def regular_grid(node: Expr, num_bytes: int, workers: Workers) -> Grid:
     """Return nearly equal parts along the first axis, or the longest one where the first is short.
 
-    There are as many as threads. Many workers share all axes of a dense array instead, by their lengths, and
-    get no blocks below ``SMALL_BYTES``; the part of each is cut along the first axis for its threads.
+    There are as many as threads, and more where these would be large beside the workers' memory. Many workers
+    share all axes of a dense array instead, by their lengths, and get no blocks below ``SMALL_BYTES``; the
+    part of each is cut along the first axis for its threads.
     """
     if num_bytes < SMALL_BYTES or not node.shape:
         return whole(node.shape)
@@ -81,7 +83,7 @@ def regular_grid(node: Expr, num_bytes: int, workers: Workers) -> Grid:
         count = min(count, num_bytes // SMALL_BYTES)
         if node.ndim > 1 and not node.sparse:
             shares = factored(min(len(workers.numbers), count), node.shape)
-    count = max(count, -(-num_bytes // LARGE_BYTES))
+    count = max(count, -(-num_bytes // most_block_bytes(workers)))
     if count > MOST_BLOCKS:
         raise TooLargeError(
             f"an array of shape {node.shape} {node.dtype} takes {bytes_text(num_bytes)}, in {count:,} "
@@ -91,6 +93,13 @@ def regular_grid(node: Expr, num_bytes: int, workers: Workers) -> Grid:
     if node.shape[0] < shares[0] * each:
         axis = max(range(node.ndim), key=lambda one: node.shape[one])
     return regular(node.shape, [share * each if one == axis else share for one, share in enumerate(shares)])
+
+
+def most_block_bytes(workers: Workers) -> int:
+    """Return what a block of an array takes at most: each thread has room for a few."""
+    if not workers.memory_bytes:
+        return LARGE_BYTES
+    return min(LARGE_BYTES, max(SMALL_BYTES, workers.memory_bytes // (_BLOCKS_OF_THREAD * workers.slots)))
 
 
 # How an array is cut where no other array suggests it: its axes share the workers by their lengths.

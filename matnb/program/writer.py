@@ -567,9 +567,14 @@ class PlanWriter:
             self.reused[node] = self._stored[node]
 
     def plan(self, roots: Sequence[Expr]) -> Plan:
-        """Return the plan whose outputs are the arrays of ``roots``."""
+        """Return the plan whose outputs are the arrays of ``roots``; what none of them needs is not made."""
         outputs = {root: self.registers[root] for root in roots if root not in self._stored}
-        tasks, owners = tuple(self._tasks), self.slots.owners
+        needed = _needed({key for array in outputs.values() for key in array.keys}, self._tasks)
+        tasks, owners = tuple(task for task in self._tasks if task.key in needed), self.slots.owners
+        if len(tasks) < len(self._tasks):
+            self._shipments = [one for one in self._shipments if one.key in needed]
+            made = [(one, tuple(key for key in one.tasks if key in needed)) for one in self._stages]
+            self._stages = [replace(one, tasks=left) for one, left in made if left or not one.tasks]
         moved = {
             (key, task.owner)
             for task in tasks
@@ -590,6 +595,17 @@ class PlanWriter:
             inline=self._inline,
             sizes=self._sizes,
         )
+
+
+def _needed(wanted: set[Slot], tasks: Sequence[Task]) -> set[Slot]:
+    # What the tasks make on the way to what is wanted; all of it where nothing is named.
+    if not wanted:
+        return {task.key for task in tasks}
+    needed = set(wanted)
+    for task in reversed(tasks):
+        if task.key in needed:
+            needed.update(task.inputs)
+    return needed
 
 
 def cut_of(region: Region, bounds: Region) -> Cut:

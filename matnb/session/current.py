@@ -115,9 +115,13 @@ def start(
     memo
         Memory for remembered results, "4GB" by default: the results of cells and of ``compute()`` are kept
         even when no variable refers to them, and are reused when the same expression is computed again. "off"
-        keeps none.
+        keeps none. At most half of the workers' memory is used. Beyond it, and where a run needs the room,
+        results go that are made again most quickly for their bytes: those without a variable first, then
+        others, which are computed again when they are read. What ``persist()`` made stays.
     compute_limit
-        Largest result that ``compute()`` brings into this process, "2GB" by default.
+        Largest result that ``compute()`` brings into this process, "2GB" by default; and the largest array
+        that is read into it from elsewhere, such as a Dask array or a dataset in a file. What is here already
+        is not refused.
     engine
         "auto" runs cells on the workers' threads if these are in this process, else as Dask tasks. It runs a
         loop as a gang: one long task on each worker, which exchange data directly; where the workers cannot
@@ -651,8 +655,9 @@ def _is_positions(cuts: Sequence[object]) -> bool:
 class _Evaluator:
     """Gives values to handles through the session in use; looking never starts one."""
 
-    def limit(self, node: Expr) -> int:
-        check_closed(node)
+    def limit(self, node: Expr | None = None) -> int:
+        if node is not None:
+            check_closed(node)
         return current_session().config.compute_limit_bytes
 
     @cancellable()

@@ -273,7 +273,8 @@ def _memory(seen: Circumstances) -> Iterator[Finding]:
         todo = "mn.memo.clear(), del what is not needed, or give workers more memory"
         yield Finding("memory", f"nearly full on {_named(full)}", "advice", todo)
     if seen.config.remembers and total and seen.config.memo_bytes > total:
-        words = f"the memo may take {bytes_text(seen.config.memo_bytes)}, more than all workers have"
+        asked = bytes_text(seen.config.memo_bytes)
+        words = f"memo is {asked}, more than all workers have; it takes {bytes_text(total // 2)}"
         yield Finding("memory", words, "advice", f'start with memo="{bytes_text(total // 2)}" or less')
     spilling = [one for one in seen.workers if one.spills]
     if spilling:

@@ -75,6 +75,12 @@ class Looker:
     def _graph(self, there: Container[Expr] = ()) -> ExpressionGraph:
         return ExpressionGraph(self._remembered, there, naming.called)
 
+    def _made_again(self, roots: Mapping[str, Expr]) -> list[str]:
+        # That arrays which handles stand for went to make room, and are made once more.
+        needed = topological(roots.values(), self._store)
+        count = sum(self._store.gave_way(node) for node in needed)
+        return [f"  made again: {plural_text(count, 'array')} that gave way to others"] if count else []
+
     def explain(self, roots: Mapping[str, Expr], stage: str | None = None) -> str:
         """Return how expressions are computed: as recorded, after each pass, and the plan.
 
@@ -115,6 +121,7 @@ class Looker:
             lines += [
                 stage or PLAN,
                 *([f"  {plan.title}"] if plan.title == _IS_THERE else []),
+                *self._made_again(roots),
                 *listed(plan.panels),
             ]
         return "\n".join(lines)

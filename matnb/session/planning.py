@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from math import inf
 from weakref import WeakKeyDictionary
 
 from matnb.backend.cluster import Attendance, DaskCluster
@@ -13,13 +14,25 @@ from matnb.config import Config
 from matnb.errors import SessionEnded, TooLargeError, WorkerLostError
 from matnb.expr.client_data import held
 from matnb.expr.control import Cond, Final, Loop
-from matnb.expr.nodes import Data, Expr, MaskedMatMul, MatMul, Transpose
-from matnb.expr.retention import worth_keeping
-from matnb.expr.traverse import Either, topological
+from matnb.expr.nodes import (
+    Broadcast,
+    Data,
+    Elementwise,
+    Expr,
+    Index,
+    Literal,
+    MaskedMatMul,
+    MatMul,
+    Regrid,
+    Transpose,
+)
+from matnb.expr.retention import is_made_in_parts, worth_keeping
+from matnb.expr.traverse import Either, ExprGraph, consumers, rewrite, topological
 from matnb.lazy.array import live_expressions
 from matnb.lazy.read_ahead import bytes_ahead
 from matnb.passes import traced
 from matnb.pictures.quantities import bytes_text
+from matnb.plan.chosen_entries import Choice, choices_worth_counting, most_chosen
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.lower import lower
 from matnb.plan.product_entries import ProductCounts, worth_counting
@@ -27,11 +40,47 @@ from matnb.plan.program_cache import PlanCache, Planned, Scattering
 from matnb.plan.structural_key import structural_key
 from matnb.plan.transposes import scatters
 from matnb.program.memory import estimate_bytes
+from matnb.program.place import regular_grid
 from matnb.program.plan import Plan, Stored, Workers
 from matnb.program.writer import Slots
 
+_COUNTED = MatMul | MaskedMatMul | Choice  # large ones of sparse arrays are planned by counts
 _RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four
 _RESTORE_SECONDS = 90.0  # at most, for one of ours that is being started again
+
+
+_MOST_FUNCTIONS = 8  # over a source: a loop of Python's that looks at each state makes these on each other
+
+
+def _sliced_sources(
+    keep: Sequence[Expr], needed: Sequence[Expr], roots: Collection[Expr], known: Container[Expr]
+) -> dict[Expr, float]:
+    # Of what is made from parameters, with few functions of it, and only slices are read of: how much of it
+    # these are.
+    depths: dict[Expr, int] = {}
+    for node in needed:
+        if node in known:
+            continue
+        if is_made_in_parts(node) or isinstance(node, Literal):
+            depths[node] = 0
+        elif isinstance(node, Elementwise | Broadcast | Transpose) and all(
+            one in depths for one in node.operands
+        ):
+            depths[node] = 1 + max(depths[one] for one in node.operands)
+    sources = {node for node in keep if depths.get(node, _MOST_FUNCTIONS) < _MOST_FUNCTIONS}
+    if not sources:
+        return {}
+    users, wanted = consumers(needed, known), set(roots)
+    shares: dict[Expr, float] = {}
+    for node in reversed(needed):
+        if node in depths and node not in wanted and users[node]:
+            slices = [
+                one.size / max(1, node.size) if isinstance(one, Index) else shares.get(one, inf)
+                for one in users[node]
+            ]
+            if (share := sum(slices)) < inf and (node in sources or node not in keep):
+                shares[node] = share
+    return {node: shares[node] for node in keep if node in sources and node in shares}
 
 
 class Planner:
@@ -51,6 +100,8 @@ class Planner:
         self._config, self._cluster, self._store = config, cluster, store
         self.in_use: set[Expr] = set()
         self.num_scattered: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
+        self._shares_made: WeakKeyDictionary[Expr, float] = WeakKeyDictionary()  # of sources, in slices
+        self._shares_now: dict[Expr, float] = {}
         self.counted = ProductCounts()
         self._plans = PlanCache()
 
@@ -117,7 +168,18 @@ class Planner:
                     "room for a copy in the folder for temporary files; give it again with mn.asarray"
                 )
         keep = [node for node in needed if worth_keeping(node, live) and node not in known]
+        # What is there needs no plan.
+        self._shares_now = _sliced_sources(keep, needed, roots.values(), known) if keep else {}
+        for node, share in self._shares_now.items():
+            # All of it is made and stays once its slices have cost as much.
+            if self._shares_made.get(node, 0.0) + share <= 1.0:
+                keep.remove(node)
         return needed, known, keep
+
+    def note_slices(self) -> None:
+        """Note that the last plan has run, so that sources of which many slices are read stay."""
+        for node, share in self._shares_now.items():
+            self._shares_made[node] = self._shares_made.get(node, 0.0) + share
 
     def _anew(
         self,
@@ -130,7 +192,7 @@ class Planner:
         constants: Collection[Expr] = (),
     ) -> Planned:
         # What is too large to stay keeps no pass from doing without it.
-        most = self._config.memo_bytes
+        most = self.memo_bytes
         keep = [node for node in keep if node.sparse or node.size * node.dtype.itemsize <= most]
         named = {**roots, **{f"kept {place}": node for place, node in enumerate(keep)}}
         after, origins = traced(named, known) if passed is None else (passed, {})
@@ -142,7 +204,7 @@ class Planner:
         held_on_way = [
             optimized[node]
             for node in keep
-            if estimate_bytes(optimized[node], entries[optimized[node]]) <= self._config.memo_bytes
+            if estimate_bytes(optimized[node], entries[optimized[node]]) <= most
         ]
         chooses, choices = self._scatters(workers), []
 
@@ -158,12 +220,12 @@ class Planner:
         return Planned(plan, optimized, origins, tuple(choices))
 
     def large_products(self, plan: Plan) -> list[Expr]:
-        """Return the products of sparse arrays in a plan that are planned by the counts of their entries."""
+        """Return what a plan makes of sparse arrays by counts of their entries: products and choices."""
         made = [one for stage in plan.stages for one in stage.inside]
-        if not any(isinstance(one, MatMul | MaskedMatMul) and one.sparse for one in made):
+        if not any(one.sparse and isinstance(one, _COUNTED) for one in made):
             return []
-        entries = estimate_entries(made, plan.reused, self.counted)
-        return list(worth_counting(plan.stages, entries))
+        entries = estimate_entries(made, plan.reused, self.counted, most_chosen)
+        return [*worth_counting(plan.stages, entries), *choices_worth_counting(plan.stages, entries)]
 
     def _scatters(self, workers: Workers) -> Callable[[Expr, int, int], bool]:
         # Whether a product of a sparse transpose does without it, by entries and the columns it meets.
@@ -237,12 +299,12 @@ class Planner:
 
     def left(self) -> dict[int, int]:
         """Return what each worker whose memory has a limit has left of it beside what is stored."""
-        held = self._in_use()
+        held = self._with_ahead(self._store.bytes_by_owner())
         return {number: max(0, limit - held.get(number, 0)) for number, limit in self.limits().items()}
 
     def fits(self, peaks: Mapping[int, int]) -> bool:
         """Return whether each worker has so much memory in addition to what is stored."""
-        return self._over_limit(peaks) is None
+        return not self._lacking(peaks, self._with_ahead(self._store.bytes_by_owner()))
 
     def check_peaks(
         self, peaks: Mapping[int, int], needed: Collection[Expr], least: Mapping[int, int] | None = None
@@ -256,39 +318,86 @@ class Planner:
         TooLargeError
             When what a worker would hold exceeds its limit, with the numbers.
         """
-        over = self._over_limit(peaks)
-        if over is not None:
-            self._store.make_room(needed, lambda: self._over_limit(peaks) is None)
-            over = self._over_limit(peaks)
-        if over is not None:
-            self._store.trim(needed, sum(peaks.values()))
-            over = self._over_limit(peaks)
-        if over is not None and least is not None:
-            over = self._over_limit(least)
-        if over is not None:
-            wanted, held, limit = over
-            ahead = self._bytes_ahead()
-            batches = f" ({bytes_text(ahead)} of all for batches that are read ahead)" if ahead else ""
-            smaller = "give a smaller batch_size, " if ahead else ""
-            raise TooLargeError(
-                f"this needs about {bytes_text(wanted)} on a worker on top of {bytes_text(held)} in use"
-                f"{batches}, but the worker has {bytes_text(limit)}; {smaller}make arrays smaller or sparse, "
-                "release what is not needed, or start with more workers or a larger memory_limit"
-            )
+        held = self.make_room(peaks, needed)
+        if least is not None and self._lacking(peaks, held):
+            self._store.drop_idle({*needed, *self.in_use})
+            peaks, held = least, self.make_room(least, needed)
+        if self._lacking(peaks, held):
+            raise self._too_large(peaks, held)
 
-    def _in_use(self) -> dict[int, int]:
+    def blocks_that_fit(self, roots: Mapping[str, Expr]) -> int:
+        """Return how many blocks an array that was asked for in blocks needs at least, so that a plan fits.
+
+        It is 0 where the plan would not fit in finer blocks, and where nobody asked for blocks.
+        """
+        known = self._store.find(topological(roots.values(), self._store))
+        asked = [node for node in topological(roots.values(), known) if isinstance(node, Regrid)]
+        asked = [node for node in asked if node not in known]
+        if not asked:
+            return 0
+        workers = self.workers()
+        bare = rewrite(ExprGraph(roots, known), lambda node: node.operand if node in asked else None).roots
+        peaks = self._anew(bare, [], known, {}, workers).plan.peaks
+        staying = self._store.bytes_staying({*known, *self.in_use})
+        if self._lacking(peaks, self._with_ahead(staying)):
+            return 0
+        largest = max(asked, key=lambda node: node.size * node.dtype.itemsize)
+        return regular_grid(largest, estimate_bytes(largest, largest.size), workers).num_blocks
+
+    def make_room(self, peaks: Mapping[int, int], needed: Collection[Expr]) -> Mapping[int, int]:
+        """Have arrays give way to so much memory on each worker, if that makes room enough.
+
+        First those without a handle, then those that can be made again, the quickest for their bytes before
+        all others. What is ``needed`` stays, and what the run that is under way reads.
+
+        Returns
+        -------
+        Mapping of int to int
+            What each worker holds when all that may go has gone.
+        """
+        held = self._store.make_room(
+            {*needed, *self.in_use}, lambda held: self._lacking(peaks, self._with_ahead(held))
+        )
+        return self._with_ahead(held)
+
+    def trim(self) -> None:
+        """Drop arrays until those that are left are within the memo's budget."""
+        self._store.trim(budget_bytes=self.memo_bytes)
+
+    @property
+    def memo_bytes(self) -> int:
+        """The memo's budget: at most half of what the workers have, so that runs have the other half."""
+        most, workers = self._config.memo_bytes, self._cluster.workers
+        limits = [workers[number].memory_limit_bytes for number in self._cluster.alive()]
+        return min(most, sum(limits) // 2) if limits and all(limits) else most
+
+    def _too_large(self, peaks: Mapping[int, int], held: Mapping[int, int]) -> TooLargeError:
+        owner = next(iter(self._lacking(peaks, held)))
+        limit = self._cluster.workers[owner].memory_limit_bytes
+        ahead = self._bytes_ahead()
+        batches = f" ({bytes_text(ahead)} of all for batches that are read ahead)" if ahead else ""
+        smaller = "give a smaller batch_size, " if ahead else ""
+        return TooLargeError(
+            f"this needs about {bytes_text(peaks[owner])} on a worker on top of "
+            f"{bytes_text(held.get(owner, 0))} in use{batches}, but the worker has {bytes_text(limit)}; "
+            f"{smaller}make arrays smaller or sparse, release what is not needed, or start with more workers "
+            "or a larger memory_limit"
+        )
+
+    def _with_ahead(self, held: Mapping[int, int]) -> Mapping[int, int]:
         # What is stored, and what is read ahead for batches in this process, where workers are in it.
-        held, ahead = self._store.bytes_by_owner(), self._bytes_ahead()
+        ahead = self._bytes_ahead()
         alive = self._cluster.alive() if ahead else ()
         return {**held, **{owner: held.get(owner, 0) + ahead // len(alive) for owner in alive}}
 
     def _bytes_ahead(self) -> int:
         return bytes_ahead() if self._cluster.in_process else 0
 
-    def _over_limit(self, peaks: Mapping[int, int]) -> tuple[int, int, int] | None:
-        held = self._in_use()
+    def _lacking(self, peaks: Mapping[int, int], held: Mapping[int, int]) -> list[int]:
+        # The workers that lack room for so much memory beside what they hold.
+        found = []
         for owner, wanted in peaks.items():
             limit = self._cluster.workers[owner].memory_limit_bytes
             if limit and wanted + held.get(owner, 0) > limit:
-                return wanted, held.get(owner, 0), limit
-        return None
+                found.append(owner)
+        return found

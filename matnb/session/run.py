@@ -40,7 +40,7 @@ from matnb.events import (
 )  # fmt: skip
 from matnb.expr.client_data import copied, held, keep_copy, keep_in_file, lost_copy
 from matnb.expr.control import Cond, Final, Loop, results_of
-from matnb.expr.nodes import Data, Expr, Literal
+from matnb.expr.nodes import Data, Expr, Literal, MaskedMatMul, MatMul
 from matnb.expr.retention import lifetime
 from matnb.expr.stable_order import place_of
 from matnb.expr.traverse import topological
@@ -51,13 +51,14 @@ from matnb.lazy.recording import Recording, active_recording
 from matnb.ops.foreach import Foreach, ForeachArray, ForeachValue
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.quantities import plural_text
+from matnb.plan.chosen_entries import chosen_entries
 from matnb.plan.densified import MOST_TOLD, densified
 from matnb.plan.explain_plans import control_text, plan_text
 from matnb.plan.looping import ControlPlan, starts_inside
 from matnb.plan.measured import Measures
 from matnb.plan.plan_counts import PlanCounts, counts_of
 from matnb.plan.product_entries import meetings, operands_counted
-from matnb.plan.program_cache import ControlPlans
+from matnb.plan.program_cache import ControlPlans, Planned
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Slot
 from matnb.session.failures import cell_error, largest, lines_of, located, raised_in_cell
@@ -71,6 +72,7 @@ from matnb.session.rebalance import Balancer
 from matnb.session.repartitioner import Repartitioner
 
 _TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
+_MOST_COUNTS = 4  # before a run; each time of what is made of what was counted before
 _NO_COUNTS = PlanCounts(0, 0, 0)
 
 _Result = TypeVar("_Result")
@@ -152,6 +154,7 @@ class RunLog:
         seconds: float,
         record: Recording | None = None,
         counts: PlanCounts = _NO_COUNTS,
+        num_gave_way: int = 0,
     ) -> RunFinished:
         """Note that the run of a plan has ended."""
         finished = RunFinished(
@@ -170,6 +173,7 @@ class RunLog:
             num_remembered=counts.num_remembered,
             flops=counts.flops,
             accessed_bytes=counts.accessed_bytes,
+            num_gave_way=num_gave_way,
         )
         if record is not None:
             record.runs.append(finished)
@@ -237,6 +241,7 @@ class Runner:
         self.planner = Planner(config, cluster, store)
         self.memo = Memo(config, store, engine, self.planner, folder)
         self.strategies = NestedStrategies(self.planner.workers)
+        self._num_told = 0  # of the arrays that gave way
         self._num_taken = 0  # roots of the run that is under way whose values were remembered
         self.log = RunLog(cluster, emit)
         repartitioner = Repartitioner(engine, self.planner, self.memo.replaced)
@@ -345,7 +350,12 @@ class Runner:
         kept = held(node)
         layout = default_layout(node, block.nbytes, self.planner.workers(), block)
         given = block if kept is None else kept
-        self._store.add_given(node, Entry(*self._engine.ship_array(given, layout, kept is not None)))
+        is_elsewhere = kept is not None and not self._cluster.in_process  # in a file, which takes no memory
+        size = -(-block.nbytes // max(1, len(layout.owners)))
+        peaks = {owner: size * layout.owners.count(owner) for owner in set(layout.owners)}
+        self.planner.make_room(peaks, (node,))
+        entry = Entry(*self._engine.ship_array(given, layout, kept is not None))
+        self._store.add_given(node, entry, is_elsewhere)
 
     def _control(self, node: Loop | Cond, wanted: Sequence[Expr], live: set[Expr]) -> None:
         # Runs a loop or branch; those below it have run.
@@ -369,15 +379,18 @@ class Runner:
         if self.balancer.before_run(planned.plan):
             planned = self.planner.planned(roots, live)
         products = self.planner.large_products(planned.plan)
-        if products:
-            if any(one not in self.planner.counted for one in products):
-                self._count(products)
+        for _ in range(_MOST_COUNTS) if products else ():
+            missing = [one for one in products if one not in self.planner.counted]
+            if missing:
+                self._count(missing)
             planned = self.planner.planned(roots, live, products)
+            if not missing:
+                break
+            products = self.planner.large_products(planned.plan)  # what is made of these may be large, too
+            products = [*products, *(one for one in missing if one not in products)]
+        less = partial(self.planner.planned, roots, set(), products) if live else None
+        planned = self._fitting(planned, roots, less, record)
         plan, optimized = planned.plan, planned.optimized
-        try:
-            self.planner.check_peaks(plan.peaks, plan.reused)
-        except TooLargeError as error:
-            raise located(error, largest(plan.stages, planned.origins), record) from None
         if record is not None:
             _note_densified(plan, planned.origins, record)
         after = {name: optimized[node] for name, node in roots.items()}
@@ -393,8 +406,8 @@ class Runner:
         # Whoever asked holds the entries, so that they outlast the budget until their values were fetched.
         entries = {name: self._store.entry(node) for name, node in roots.items()}
         self.memo.count([*plan.reused, *(one for one in after.values() if one not in plan.outputs)])
+        self.planner.trim()
         self._finish(plan, after, outcome, record)
-        self._store.trim()
         fetched = {}
         if outcome is not None:
             for name in made:
@@ -403,6 +416,26 @@ class Runner:
                 fetched[name] = whole(after[name], array.layout, blocks)
                 self.memo.keep_value(fetched[name], roots[name], after[name])
         return RunResult({name: entry for name, entry in entries.items() if entry is not None}, fetched)
+
+    def _fitting(
+        self,
+        planned: Planned,
+        roots: Mapping[str, Expr],
+        keeping_less: Callable[[], Planned] | None,
+        record: Recording | None,
+    ) -> Planned:
+        # A plan for which there is room: where all that handles stand for does not fit, none of it is kept.
+        try:
+            self.planner.check_peaks(planned.plan.peaks, planned.plan.reused)
+        except TooLargeError as error:
+            if keeping_less is not None:
+                return self._fitting(keeping_less(), roots, None, record)
+            if num_blocks := self.planner.blocks_that_fit(roots):
+                error = TooLargeError(
+                    f"{error}; in finer blocks it fits: give blocks={num_blocks} or more, or none"
+                )
+            raise located(error, largest(planned.plan.stages, planned.origins), record) from None
+        return planned
 
     def _run(self, plan: Plan, optimized: Mapping[Expr, Expr], fetch: Sequence[Slot]) -> Outcome:
         # Runs a plan, keeps what it makes, and notes what was measured.
@@ -413,6 +446,7 @@ class Runner:
             self._alias(optimized)
             raise
         self.keep(outcome, plan)
+        self.planner.note_slices()
         made_in = {
             node: plan.outputs[became].keys for node, became in optimized.items() if became in plan.outputs
         }
@@ -424,7 +458,8 @@ class Runner:
         return outcome
 
     def _count(self, products: Sequence[Expr]) -> None:
-        # Counts on the workers at most how many entries products store; what they read is there after.
+        # Counts on the workers at most how many entries products and choices store; what they read is there
+        # after.
         missing = [
             one
             for one in dict.fromkeys(each for node in products for each in operands_counted(node))
@@ -434,7 +469,11 @@ class Runner:
             self._straight({f"operand {place}": one for place, one in enumerate(missing)}, set(), (), None)
             self.planner.in_use.update(missing)
         unknown = [node for node in products if node not in self.planner.counted]
-        counts = {f"product {place}": meetings(node) for place, node in enumerate(unknown)}
+        kinds = MatMul | MaskedMatMul
+        counts = {
+            f"count {place}": meetings(node) if isinstance(node, kinds) else chosen_entries(node)
+            for place, node in enumerate(unknown)
+        }
         fetched = self._straight(counts, set(), list(counts), None).fetched if counts else {}
         for node, block in zip(unknown, fetched.values(), strict=True):
             found, most = int(to_numpy(block)[()]), math.prod(node.shape)
@@ -489,7 +528,8 @@ class Runner:
         if record is not None and len(plan.tasks) >= max((run.num_tasks for run in record.runs), default=0):
             record.plan_text = partial(plan_text, plan, {node: name for name, node in after.items()})
         timed, seconds = ((), 0.0) if outcome is None else (outcome.timed, outcome.seconds)
-        self.log.finish(plan, timed, seconds, record, counts)
+        gave_way, self._num_told = self._store.num_gave_way - self._num_told, self._store.num_gave_way
+        self.log.finish(plan, timed, seconds, record, counts, gave_way)
 
 
 def _with_inputs(node: Expr) -> tuple[Expr, ...]:

@@ -155,7 +155,8 @@ class Session:
         """Return what the session is now, at once, also when no worker is left."""
         self._runner.planner.retain()
         workers, attendance = self._runner.planner.present()
-        return status_of(self.cluster.description, workers, attendance, self._store, self.memo, self.config)
+        parts = (self._store, self.memo, self.config, self._runner.planner.memo_bytes)
+        return status_of(self.cluster.description, workers, attendance, *parts)
 
     # values
 
@@ -275,7 +276,7 @@ class Session:
                 name
                 for name, node in roots.items()
                 if name not in keep
-                and estimate_bytes(node, entries.get(node, node.size)) > self.config.memo_bytes
+                and estimate_bytes(node, entries.get(node, node.size)) > self._runner.planner.memo_bytes
             )
             chosen = {name: node for name, node in roots.items() if name not in lazy}
             if self._interpreter.is_used:
@@ -684,7 +685,9 @@ class Status:
     Attributes
     ----------
     stored_bytes, num_arrays
-        Of the arrays on the workers; ``memo_bytes`` is their limit.
+        Of the arrays on the workers; ``memo_bytes`` is their limit, at most half of what the workers have.
+    num_gave_way
+        Arrays with a handle that went from the workers to make room since the session began.
     num_values
         Small values remembered in this process.
     num_remembered, remembered_bytes
@@ -715,10 +718,17 @@ class Status:
     workers_text: str = ""
     memo_dir: str = ""
     file_bytes: int = 0
+    num_gave_way: int = 0
 
 
 def status_of(
-    description: str, workers: Workers, attendance: Attendance, store: Store, memo: Memo, config: Config
+    description: str,
+    workers: Workers,
+    attendance: Attendance,
+    store: Store,
+    memo: Memo,
+    config: Config,
+    memo_bytes: int,
 ) -> Status:
     """Return what a session on some workers is now."""
     idle = store.idle()
@@ -727,7 +737,7 @@ def status_of(
         len(workers.numbers),
         workers.slots,
         store.num_bytes,
-        config.memo_bytes,
+        memo_bytes,
         len(store.entries()),
         config.engine,
         memo.num_values,
@@ -737,6 +747,7 @@ def status_of(
         attendance.num_gone,
         attendance_text(attendance, attendance.num_gone),
         *memo.files,
+        store.num_gave_way,
     )
 
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy.array import DistArray
+from matnb.lazy.limits import check_incoming
 
 Values: TypeAlias = Any  # a NumPy array or SciPy's CSR in this process, or a DistArray: all cut by slices
 Places: TypeAlias = npt.NDArray[np.int64]
@@ -84,6 +85,7 @@ def part_of(given: object, first: int, where: str) -> RowPart:
     """
     X, y = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
     rows = X if isinstance(X, DistArray) else values_of(X, where)
+    check_incoming(y)
     targets = y if y is None or isinstance(y, DistArray) else np.asarray(y)
     if rows.ndim != 2:
         raise ShapeError(f"{where}: X has shape {rows.shape}; give a matrix with rows and features")
@@ -101,6 +103,7 @@ def values_of(X: object, where: str) -> Values:
         rows: Values = sp.csr_array(X)  # type: ignore[call-overload]  # whatever is sparse
         rows.sum_duplicates()
         return rows
+    check_incoming(X)
     try:
         return np.asarray(X)
     except ValueError as error:

@@ -210,17 +210,47 @@ def test_what_is_remembered_stays_without_a_handle_and_goes_first():
     assert names(store, held, worth) == [True, False]
 
 
-def test_room_is_made_of_what_has_no_handle_alone():
+def test_room_is_made_of_what_has_no_handle_first_and_of_as_little_as_will_do():
     store = Store(1000)
-    nodes = [node(name) for name in ("held", "needed", "worth", "cheap")]
-    for one, seconds in zip(nodes, (0.0, 0.1, 9.0, 1.0), strict=True):
+    nodes = [node(name) for name in ("held", "needed", "dear", "worth", "cheap")]
+    for one, seconds in zip(nodes, (0.0, 0.1, 5.0, 9.0, 1.0), strict=True):
         store.add(one, entry(100, seconds))
         store.remember(one)
-    store.retain({nodes[0]})
-    store.make_room([nodes[1]], lambda: store.num_bytes <= 300)
-    assert names(store, *nodes) == [True, True, True, False]
-    store.make_room([nodes[1]], lambda: False)
-    assert names(store, *nodes) == [True, True, False, False]
+    store.retain({nodes[0], nodes[2]})
+
+    def make_room(most: int) -> dict[int, int]:
+        return store.make_room([nodes[1]], lambda held: [0] if held[0] > most else [])
+
+    assert make_room(50)[0] == 100  # all that may go
+    assert names(store, *nodes) == [True] * 5  # and none has
+    assert make_room(400)[0] == 400
+    assert names(store, *nodes) == [True, True, True, True, False]
+    assert store.num_gave_way == 0
+    assert make_room(210)[0] == 200
+    assert names(store, *nodes) == [False, True, True, False, False]
+    assert store.num_gave_way == 1
+
+
+def test_room_is_made_where_it_is_lacking():
+    store = Store(1000)
+    here, there = node("here"), node("there")
+    store.add(here, entry(100, seconds=9.0, owners=(0,)))
+    store.add(there, entry(100, seconds=0.0, owners=(1,)))
+    store.make_room((), lambda held: [0] if held.get(0, 0) > 50 else [])
+    assert names(store, here, there) == [False, True]
+
+
+def test_what_cannot_be_made_again_never_gives_way():
+    store = Store(0)
+    given, copied, varying = node("given"), node("copied"), node("varying")
+    varying.__dict__["is_made_anew"] = True
+    store.add_given(given, entry())
+    store.add_given(copied, entry(), may_go=True)
+    store.add(varying, entry())
+    store.add(node("pinned"), entry())
+    store.pin(node("pinned"))
+    store.trim()
+    assert names(store, given, copied, varying, node("pinned")) == [True, False, True, True]
 
 
 def test_what_is_given_meanwhile_waits_till_room_is_made():
@@ -231,14 +261,14 @@ def test_what_is_given_meanwhile_waits_till_room_is_made():
     store.retain(())
     seen = []
 
-    def enough() -> bool:
+    def lacking(held: object) -> list[int]:
         giving.start()
         giving.join(0.2)
         seen.append(store.entry(late))
-        return True
+        return []
 
     giving = threading.Thread(target=lambda: store.add_given(late, entry()))
-    store.make_room((), enough)
+    store.make_room((), lacking)
     giving.join()
     assert seen == [None]
     assert store.entry(late) is not None

@@ -130,6 +130,21 @@ def graph(size: int) -> mn.DistArray:
     return mn.asarray(made, blocks=(NUM_BLOCKS, 1)).persist()
 
 
+def power_law(size: int) -> mn.DistArray:
+    """Return such a matrix of which a hundredth of the rows, and of the columns, has half of the entries."""
+    count = size // 12
+    rng = np.random.default_rng(6)
+    length = max(1, count // 8)
+    rows, columns = (length * rng.random((2, count)) ** 7).astype(np.int32)
+    made = sp.csr_array((rng.random(count), (rows, columns)), shape=(length, length))
+    return mn.asarray(made, blocks=(NUM_BLOCKS, 1)).persist()
+
+
+def hubs(A: mn.DistArray, part: int = 64, times: int = 2) -> Any:
+    """Return the places of the first rows, where a grown graph has most entries, several times each."""
+    return np.arange(max(1, A.shape[0] // part)).repeat(times)
+
+
 def few(*lengths: int) -> Maker:
     """Return what makes a small dense array of these lengths, whatever the size."""
     return lambda _size: (mn.arange(float(math.prod(lengths))) % 7 + 1).reshape(lengths).persist()
@@ -389,7 +404,7 @@ CASES = [
     ),
     named(
         "linalg.segment_solves",
-        lambda x, v: mn.linalg.segment_solves(x, v, 0.5),
+        lambda x, v: mn.linalg.segment_solves(x, v, 1e12),
         graph,
         lambda n: matrix(8 * 8 * max(1, n // 12 // 8), 8),
         share=0.25,
@@ -462,6 +477,19 @@ CASES = [
     named("sparse rows", lambda A: A[::2], graph),
     named("sparse columns", lambda A: A[:, ::2], graph),
     named("sparse x[idx]", lambda A: A[np.arange(A.shape[0] - 1, -1, -2)], graph),
+    named("sparse rows, of hubs", lambda A: A[hubs(A)], graph),
+    named("sparse columns, of hubs", lambda A: A[:, hubs(A)], graph),
+    named("sparse corner", lambda A: A[: A.shape[0] // 20, : A.shape[1] // 20], graph),
+    named("sparse take", lambda A: mn.take(A, hubs(A, 200, 4), axis=0), graph),
+    named("sparse x[mask]", lambda A: A[mn.arange(A.shape[0]) < A.shape[0] // 20], graph),
+    named("sparse repeat", lambda A: mn.repeat(A[: A.shape[0] // 50], 3, axis=0), graph),
+    named("sparse repeat each", lambda A: mn.repeat(A[:500], np.arange(500) % 3 + 1, axis=0), graph),
+    named("sparse tile", lambda A: mn.concatenate([A[: A.shape[0] // 50]] * 3, axis=1), graph),
+    named("sparse roll", lambda A: mn.roll(A, 5, axis=0), graph),
+    named("sparse block", lambda A: mn.block([[A[:500], A[:500]], [A[500:900], A[500:900]]]), graph),
+    named("sparse dynamic_slice", lambda A: mn.dynamic_slice(A, mn.asarray(3), 500), graph),
+    named("sparse kron, of hubs", lambda A: mn.kron(A[:200, :200], A[:16, :16]), graph, share=0.25),
+    named("sparse @ sparse, of hubs", lambda A: A[:500] @ A[:, :200], graph, share=0.25),
     named("sparse nonzero", lambda A: mn.nonzero(A), graph),
     named("DistArray.eliminate_zeros", lambda A: (A * 0.0).eliminate_zeros(), graph),
     named("DistArray.prune", lambda A: A.prune(0.5), graph),

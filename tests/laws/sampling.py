@@ -1,7 +1,7 @@
 """What a call takes: the growth of this process while it runs, and what was projected before it ran.
 
-``python -m laws.sampling SIZES NUMBER...`` samples those of the memory cases at sizes joined by commas, in
-a process of their own, and writes a line of JSON for each.
+``python -m laws.sampling [--power-law] SIZES NUMBER...`` samples those of the memory cases at sizes joined by
+commas, in a process of their own, and writes a line of JSON for each.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from typing import Any
 import scipy.sparse as sp
 
 import matnb as mn
-from laws.memory_cases import CASES
+from laws.memory_cases import CASES, MemoryCase, graph, power_law
+from matnb.errors import TooLargeError
 from matnb.events import Event, RunStarted
 
 SIZES = (16 * 2**20, 64 * 2**20)  # of a vector
@@ -49,8 +50,33 @@ class Sample:
         return self.projected / self.sampled if self.sampled else float("inf")
 
 
-def sampled_apart(numbers: Sequence[int], sizes: Sequence[int] = SIZES) -> dict[int, tuple[Sample, ...]]:
-    """Return for cases, by their numbers, what each takes at each of the sizes, in another process."""
+@dataclass(frozen=True)
+class Samples:
+    """What a case takes at each size; and where it reads a graph, of one with a steeper power law.
+
+    ``power_law`` is None where that is refused before it runs.
+    """
+
+    sizes: tuple[Sample, ...]
+    reads_graph: bool = False
+    power_law: Sample | None = None
+
+    @property
+    def every(self) -> tuple[Sample, ...]:
+        """All samples."""
+        return (*self.sizes, *([] if self.power_law is None else [self.power_law]))
+
+
+def sampled_apart(
+    numbers: Sequence[int], sizes: Sequence[int] = SIZES, power_law: bool = False
+) -> dict[int, Samples]:
+    """Return for cases, by their numbers, what each takes at each of the sizes, in another process.
+
+    Parameters
+    ----------
+    power_law
+        Whether what reads a graph is also sampled on one of a steeper power law, at the last size.
+    """
     settings = {
         "PYTHONPATH": os.pathsep.join((str(_TESTS.parent), str(_TESTS))),
         # What is freed goes back to the system at once.
@@ -58,7 +84,10 @@ def sampled_apart(numbers: Sequence[int], sizes: Sequence[int] = SIZES) -> dict[
         "MALLOC_ARENA_MAX": "2",
     }
     done = subprocess.run(
-        [sys.executable, "-m", "laws.sampling", ",".join(map(str, sizes)), *map(str, numbers)],
+        [
+            *(sys.executable, "-m", "laws.sampling", *(["--power-law"] if power_law else [])),
+            *(",".join(map(str, sizes)), *map(str, numbers)),
+        ],
         env={**os.environ, **settings},
         capture_output=True,
         text=True,
@@ -67,10 +96,17 @@ def sampled_apart(numbers: Sequence[int], sizes: Sequence[int] = SIZES) -> dict[
     if done.returncode:
         raise RuntimeError(f"sampling ended with {done.returncode}: {done.stderr[-4000:]}")
     lines = map(json.loads, done.stdout.splitlines())
-    return {line["case"]: tuple(Sample(*pair) for pair in line["samples"]) for line in lines}
+    return {
+        line["case"]: Samples(
+            tuple(Sample(*pair) for pair in line["samples"]),
+            "power_law" in line,
+            Sample(*line["power_law"]) if line.get("power_law") else None,
+        )
+        for line in lines
+    }
 
 
-def main(sizes: Sequence[int], numbers: Sequence[int]) -> None:
+def main(sizes: Sequence[int], numbers: Sequence[int], with_power_law: bool) -> None:
     """Sample cases at some sizes, and write what each takes."""
     warnings.simplefilter("ignore")  # of values that do not matter here, such as logarithms of negative ones
     cases = [(number, CASES[number]) for number in numbers]
@@ -81,8 +117,22 @@ def main(sizes: Sequence[int], numbers: Sequence[int]) -> None:
                 given = tuple(_given(maker, int(size * case.share)) for maker in case.makers)
                 sample = sampled(session, partial(case.call, *given))
                 pairs.append((sample.projected, sample.sampled))
-            print(json.dumps({"case": number, "samples": pairs[1:]}), flush=True)
+            line = {"case": number, "samples": pairs[1:]}
+            if with_power_law and graph in case.makers:
+                line["power_law"] = _of_power_law(session, case, sizes[-1])
+            print(json.dumps(line), flush=True)
     mn.stop()
+
+
+def _of_power_law(session: mn.session.Session, case: MemoryCase, size: int) -> tuple[int, int] | None:
+    # What a case takes where few rows and columns have most entries; None where it is refused.
+    makers = (power_law if maker is graph else maker for maker in case.makers)
+    given = tuple(_given(maker, int(size * case.share)) for maker in makers)
+    try:
+        sample = sampled(session, partial(case.call, *given))
+    except TooLargeError:
+        return None
+    return sample.projected, sample.sampled
 
 
 @lru_cache(maxsize=8)
@@ -157,4 +207,7 @@ def _status(name: str) -> int:
 
 
 if __name__ == "__main__":
-    main(*([int(one) for one in each] for each in (sys.argv[1].split(","), sys.argv[2:])))
+    given = [one for one in sys.argv[1:] if one != "--power-law"]
+    main(
+        *([int(one) for one in each] for each in (given[0].split(","), given[1:])), "--power-law" in sys.argv
+    )

@@ -35,6 +35,12 @@ def test_measured_numbers():
     )
 
 
+def test_arrays_that_gave_way_are_told():
+    facts = replace(COUNTS, num_gave_way=2)
+    assert summary_text(facts) == "40 tasks, 5 results reused, 2 arrays gave way"
+    assert counts_text(facts).endswith("35 MB projected; 2 arrays gave way, made again when read")
+
+
 def test_a_cell_that_only_records_says_so():
     assert summary_text(SummaryFacts(2, 1)) == "nothing run"
     tree = ElementTree.fromstring(summary_html(SummaryFacts(2, 1)))

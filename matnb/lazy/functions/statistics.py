@@ -25,6 +25,7 @@ from matnb.lazy.functions.reductions import flag, is_given
 from matnb.lazy.functions.scanning import diff
 from matnb.lazy.functions.shaping import reshaped
 from matnb.lazy.indexing.keys import normalize_axes, one_axis, without_axes
+from matnb.lazy.limits import check_incoming
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, literal
@@ -522,6 +523,7 @@ def _plain_edges(nothing: NumericArray, count: int, bounds: tuple[float, float] 
 
 
 def _given_edges(bins: object) -> DistArray | NumericArray:
+    check_incoming(bins)
     edges = bins if isinstance(bins, DistArray) else np.asarray(bins)
     if edges.ndim != 1:
         raise ShapeError(f"bins of shape {edges.shape}: give a number, or the edges as a 1-d array")

@@ -15,7 +15,8 @@ from threadpoolctl import ThreadpoolController
 
 from matnb.backend import worker
 from matnb.backend.cluster import DaskCluster
-from matnb.backend.futures import BROKEN, Answers, OwnersLost
+from matnb.backend.connection import BROKEN
+from matnb.backend.futures import Answers, OwnersLost
 from matnb.backend.graphs import DaskGraph, PlanRun, graph_of, is_bundled
 from matnb.backend.kept import Kept, names_of
 from matnb.backend.telemetry import Telemetry
@@ -193,9 +194,10 @@ class DaskEngine:
         names = {key: f"{self._prefix}s{next(self._runs)}-{key}" for key in blocks}
         named = {names[key]: freeze(block) for key, block in blocks.items()}
         address = self._cluster.workers[owner].address
+        sending = self._client.scatter(named, workers=[address], hash=False, asynchronous=True)
         try:
-            sent = self._client.scatter(named, workers=[address], hash=False)
-        except (KeyError, TimeoutError, *BROKEN) as error:  # a KeyError names a worker that is gone
+            sent = self._answers.waited_for(sending, [owner])
+        except KeyError as error:  # it names a worker that is gone
             raise self._answers.broken(error, [owner]) from error
         return {key: sent[name] for key, name in names.items()}
 
@@ -302,7 +304,10 @@ class DaskEngine:
         # Dask would look through each task of a plain dict, to name it by its content.
         whole = HighLevelGraph(layers, {name: set() for name in layers})
         names = [*(f"{run_id}-{key}" for key in keys), *graph.reports]
-        sent = self._client.get(whole, names, sync=False, retries=0)
+        try:
+            sent = self._client.get(whole, names, sync=False, retries=0)
+        except BROKEN as error:  # a client that has closed
+            raise self._answers.broken(error, graph.tasks) from error
         futures.update(zip((*keys, *graph.reports), sent, strict=True))
 
     def _stop(self, plan: Plan, futures: Mapping[Slot | str, Future]) -> None:

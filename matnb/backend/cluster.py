@@ -14,8 +14,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from distributed import Client, Scheduler, SchedulerPlugin, Security
+from distributed import Client, Scheduler, SchedulerPlugin, Security, WorkerPlugin
 from distributed.core import Status
+from distributed.protocol.pickle import dumps
 
 from matnb.backend.cancellation import Stopping, not_deferred
 from matnb.backend.connection import (
@@ -163,6 +164,7 @@ class DaskCluster:
         self._process = os.getpid()
         self._closed = False
         self._prefixes: list[str] = []
+        self._plugins: dict[str, bytes] = {}  # what workers that come get, on a cluster of others
         self._handlers: list[Callable[[tuple[float, Any]], None]] = []
         _open_clusters.add(self)
         client.broken = self._note_break
@@ -277,6 +279,43 @@ class DaskCluster:
             self._prefixes.append(prefix)
             self._say_farewell(prefix)
 
+    def install(self, plugin: WorkerPlugin, name: str) -> None:
+        """Put a plugin on the workers, also on those that come, and on no others: see :meth:`installed`."""
+        self.client.sync(self.installed, plugin, name)
+
+    async def installed(self, plugin: WorkerPlugin, name: str) -> None:
+        """Put a plugin on the workers, also on those that come; on the client's event loop.
+
+        On a cluster of others Dask would give it to every worker that joins, and one that has no matnb, or
+        another Python, could not start then.
+        """
+        if self.owned:
+            await self.client.register_plugin(plugin, name)
+            return
+        with self._lock:
+            self._plugins[name] = dumps(plugin)
+        await self._put_on([self._workers[number].address for number in self.alive()], [name])
+
+    async def uninstalled(self, name: str) -> None:
+        """Take a plugin from the workers; on the client's event loop."""
+        if self.owned:
+            await self.client.unregister_worker_plugin(name)
+            return
+        with self._lock:
+            self._plugins.pop(name, None)
+        await self.client.run_on_scheduler(take_from_workers, self._prefix_of(name), name)
+
+    async def _put_on(self, addresses: list[str], names: Sequence[str]) -> None:
+        for name in names:
+            plugin = self._plugins.get(name)
+            if plugin is not None and addresses:
+                await self.client.run_on_scheduler(
+                    put_on_workers, self._prefix_of(name), name, plugin, addresses
+                )
+
+    def _prefix_of(self, name: str) -> str:
+        return next(prefix for prefix in self._prefixes if name.startswith(prefix))
+
     def close(self) -> None:
         """Leave the cluster, and end it if it is ours; a second call does nothing.
 
@@ -332,7 +371,7 @@ class DaskCluster:
         # On the event loop. What is kept under the names of now is lost, whatever becomes of the workers.
         with self._lock:
             self._alive, self._numbers = frozenset(), {}
-            self._compared, self._refused = frozenset(), {}
+            self._compared, self._refused, self._plugins = frozenset(), {}, {}
             self.num_breaks += 1
             self._broken_at = time.monotonic()
             self._has_newcomers = True
@@ -389,10 +428,15 @@ class DaskCluster:
             known = {address: info for address, info in known.items() if address not in self._lost_meanwhile}
             for address in [one for one in self._numbers if one not in listed]:
                 self._lose(address)
-            for address in [one for one in known if one not in self._numbers]:
+            newcomers = [one for one in known if one not in self._numbers]
+            for address in newcomers:
                 self._numbers[address] = len(self._workers)
                 self._workers += (known[address],)
             self._alive = frozenset(self._numbers[address] for address in known)
+            names = list(self._plugins)
+        if newcomers and names:
+            with contextlib.suppress(*BROKEN, AttributeError):  # then they take no part in a gang
+                self.client.sync(self._put_on, newcomers, names, callback_timeout=_ANSWER_SECONDS)
 
     def _sorted_out(self, known: dict[str, WorkerInfo]) -> tuple[dict[str, WorkerInfo], bool]:
         # The workers whose versions work with those here, and whether others have not said theirs yet.
@@ -615,11 +659,16 @@ class Farewell(SchedulerPlugin):  # type: ignore[misc]  # mypy does not look int
         What the names of its worker plugins begin with.
     former_ids
         What the client was called before its connection broke, which the scheduler may not know yet.
+
+    Attributes
+    ----------
+    installed
+        The client's worker plugins, and the addresses of the workers that have them.
     """
 
     def __init__(self, client: str, prefix: str, former_ids: Sequence[str] = ()) -> None:
-        self.name, self._client, self._prefix = f"{prefix}farewell", client, prefix
-        self._former_ids = former_ids
+        self.name, self._client, self._former_ids = farewell_name(prefix), client, former_ids
+        self.installed: dict[str, set[str]] = {}
 
     def start(self, scheduler: Scheduler) -> None:
         """Take away what the client left under its former names."""
@@ -636,12 +685,44 @@ class Farewell(SchedulerPlugin):  # type: ignore[misc]  # mypy does not look int
             return
         release_turns(scheduler, lambda holder: holder == client)
         scheduler.remove_plugin(self.name)
-        names = [name for name in scheduler.worker_plugins if name.startswith(self._prefix)]
-        for name in names:
-            del scheduler.worker_plugins[name]  # so that workers to come do not get it
-            message: dict[str, Any] = {"op": "plugin-remove", "name": name}
-            scheduler.loop.add_callback(scheduler.broadcast, msg=message, on_error="ignore")
+        for name in self.installed:
+            scheduler.loop.add_callback(self.take, scheduler, name)
         _clear_late(scheduler, client, time.monotonic() + _LATE_SECONDS)
+
+    async def put(self, scheduler: Scheduler, name: str, plugin: bytes, addresses: Sequence[str]) -> None:
+        """Put a plugin on workers."""
+        there = [address for address in addresses if address in scheduler.workers]
+        self.installed.setdefault(name, set()).update(there)
+        message = {"op": "plugin-add", "name": name, "plugin": plugin}
+        await scheduler.broadcast(msg=message, workers=there, on_error="ignore")
+
+    async def take(self, scheduler: Scheduler, name: str) -> None:
+        """Take a plugin from the workers that have it."""
+        there = [one for one in self.installed.get(name, ()) if one in scheduler.workers]
+        message = {"op": "plugin-remove", "name": name}
+        await scheduler.broadcast(msg=message, workers=there, on_error="ignore")
+
+
+def farewell_name(prefix: str) -> str:
+    """Return the name of the :class:`Farewell` of a session."""
+    return f"{prefix}farewell"
+
+
+async def put_on_workers(
+    prefix: str, name: str, plugin: bytes, addresses: Sequence[str], dask_scheduler: Scheduler
+) -> None:
+    """Put a session's plugin on some workers; on the scheduler."""
+    farewell: Farewell | None = dask_scheduler.plugins.get(farewell_name(prefix))
+    if farewell is not None:  # else the session has gone
+        await farewell.put(dask_scheduler, name, plugin, addresses)
+
+
+async def take_from_workers(prefix: str, name: str, dask_scheduler: Scheduler) -> None:
+    """Take a session's plugin from the workers that have it; on the scheduler."""
+    farewell: Farewell | None = dask_scheduler.plugins.get(farewell_name(prefix))
+    if farewell is not None:
+        await farewell.take(dask_scheduler, name)
+        farewell.installed.pop(name, None)
 
 
 def _clear_late(scheduler: Scheduler, client: str, end: float) -> None:

@@ -18,6 +18,7 @@ from distributed.client import ClosedClientError
 from distributed.versions import VersionMismatchWarning
 
 from matnb.backend.dask_logs import loud_again, quiet_here
+from matnb.backend.handshake import check_scheduler
 from matnb.errors import ClusterError, OptionError
 from matnb.location import Location
 
@@ -35,6 +36,8 @@ BROKEN = (
     *(CancelledError, asyncio.CancelledError, concurrent.futures.CancelledError),
     *(ClosedClientError, OSError),
 )
+# What connecting raises: where there is nobody, where there is no Dask, or one that takes other parameters.
+_DASK_DIFFERS = (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, ImportError)
 
 
 class HasScheduler(Protocol):
@@ -78,8 +81,12 @@ class MatnbClient(Client):  # type: ignore[misc]  # mypy does not look into dist
         # A moment more than that limit, for its message is the better one.
         try:
             await asyncio.wait_for(super()._start(timeout=timeout, **options), timeout + _POLL_SECONDS)
-        except BaseException:
-            await self._close()
+        except BaseException as error:
+            try:
+                if isinstance(error, _DASK_DIFFERS) and not isinstance(error, OSError):
+                    await check_scheduler(self.rpc(self._start_arg), timeout)
+            finally:
+                await self._close()
             raise
 
     async def _ensure_connected(self, timeout: float | None = None) -> None:
@@ -153,13 +160,17 @@ def connect_client(address: str, security: Security | None, timeout_seconds: flo
     ------
     ClusterError
         When there is none, or it does not answer in time.
+    VersionMismatchError
+        When it runs another Dask, which does not understand this one.
     """
     try:
         with warnings.catch_warnings():
             # Our own handshake says more, and says what to do.
             warnings.simplefilter("ignore", VersionMismatchWarning)
             return MatnbClient(address, security=security, timeout=timeout_seconds, set_as_default=False)
-    except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
+    except _DASK_DIFFERS as error:
+        if isinstance(error, ClusterError):
+            raise
         place = Location(address)
         reason = place.reason(error) if str(error) else "no answer"
         raise ClusterError(f"no Dask scheduler could be reached at {place}: {reason}") from None

@@ -257,9 +257,7 @@ class GangEngine:
         if is_left:
             # A worker that does not answer now learns of it when it does.
             with contextlib.suppress(*CLOSING_ERRORS):
-                self._client.sync(
-                    self._client.unregister_worker_plugin, self._plugin, callback_timeout=_ANSWER_SECONDS
-                )
+                self._client.sync(self._cluster.uninstalled, self._plugin, callback_timeout=_ANSWER_SECONDS)
 
     # before
 
@@ -271,7 +269,7 @@ class GangEngine:
         if self._is_installed:
             return
         try:
-            self._client.register_plugin(GangPlugin(self._plugin), self._plugin)
+            self._cluster.install(GangPlugin(self._plugin), self._plugin)
         except (RuntimeError, *BROKEN) as error:
             raise GangUnavailable(f"the workers could not be prepared: {error}") from error
         self._is_installed = True

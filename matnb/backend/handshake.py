@@ -59,6 +59,27 @@ def check_versions(client: Client, timeout_seconds: float) -> frozenset[str]:
     return frozenset(address_of(place) for place in remote if place != SCHEDULER)
 
 
+async def check_scheduler(scheduler: Any, timeout_seconds: float) -> None:
+    """Raise if a scheduler that could not be talked to runs versions that do not work with those here.
+
+    Parameters
+    ----------
+    scheduler
+        Dask's own way to it, by which the versions of any release can be asked for.
+
+    Raises
+    ------
+    VersionMismatchError
+        Naming what differs, and what to install.
+    """
+    try:
+        answer = await asyncio.wait_for(scheduler.versions(packages=_PACKAGES), timeout_seconds)
+        remote = {SCHEDULER: _of_interest(answer)}
+    except (OSError, TypeError, KeyError, AttributeError, ValueError):
+        return  # it is no Dask, or nobody is there
+    _compare(local_versions(), remote, _PLACES)
+
+
 def sort_out(
     client: Client, addresses: Sequence[str], timeout_seconds: float
 ) -> tuple[frozenset[str], dict[str, str]]:

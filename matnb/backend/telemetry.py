@@ -384,9 +384,9 @@ class Telemetry:
                     if self._is_installed:
                         seconds = max(_TELL_SECONDS, len(self._cluster.alive()) / _MOST_SAMPLES)
                         plugin = SamplingPlugin(self._plugin, self._prefix, self._client.id, seconds)
-                        await self._client.register_plugin(plugin, self._plugin)
+                        await self._cluster.installed(plugin, self._plugin)
                     else:
-                        await self._client.unregister_worker_plugin(self._plugin)
+                        await self._cluster.uninstalled(self._plugin)
 
 
 class _Pending:

@@ -38,10 +38,10 @@ class CliCluster:
         self.scheduler: subprocess.Popen[bytes] | None = None
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
 
-    def start_scheduler(self, before: Sequence[str] = ()) -> None:
-        """Start the scheduler, behind a command such as ``ip netns exec NAME``."""
+    def start_scheduler(self, before: Sequence[str] = (), python: Sequence[str] = ()) -> None:
+        """Start the scheduler behind a command such as ``ip netns exec NAME``, or by another one."""
         options = ["--host", self.host, "--port", str(self.port), "--no-dashboard", "--no-show"]
-        self.scheduler = self._run("scheduler", [*before, *_dask("scheduler"), *options])
+        self.scheduler = self._run("scheduler", [*before, *(python or _dask("scheduler")), *options])
         wait_until(lambda: b"Scheduler at" in self.log("scheduler"))
 
     def start_worker(
@@ -54,7 +54,14 @@ class CliCluster:
     ) -> None:
         """Start a worker of one thread without a nanny, by another command than Dask's if one is given."""
         options = ["--name", name, "--host", host, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
-        options += ["--worker-port", str(port), "--local-directory", str(self.folder), "--death-timeout", "60"]
+        options += [
+            "--worker-port",
+            str(port),
+            "--local-directory",
+            str(self.folder),
+            "--death-timeout",
+            "60",
+        ]
         command = [*before, *(python or _dask("worker")), self.address, *options, "--memory-limit", "1GB"]
         self.workers[name] = self._run(name, command)
 

@@ -32,7 +32,7 @@ from matnb.backend.greetings import APART_TODO, GREETINGS_SECONDS, apart_text, g
 from matnb.backend.handshake import check_versions, sort_out
 from matnb.backend.servers import Servers, num_threads, runs_the_script_again
 from matnb.config import Config
-from matnb.errors import CellCancelled, ClusterError
+from matnb.errors import CellCancelled, ClusterError, VersionMismatchError
 from matnb.location import Location
 
 _TOPIC = "all"  # where the scheduler logs workers that come and go
@@ -371,6 +371,7 @@ class DaskCluster:
         # On the event loop. What is kept under the names of now is lost, whatever becomes of the workers.
         with self._lock:
             self._alive, self._numbers = frozenset(), {}
+            self._losses.clear()
             self._compared, self._refused, self._plugins = frozenset(), {}, {}
             self.num_breaks += 1
             self._broken_at = time.monotonic()
@@ -395,6 +396,8 @@ class DaskCluster:
                     self._num_mended = num_breaks
                     continue
             elif self.client.status != "connecting":
+                if self.client.refusal is not None:
+                    raise VersionMismatchError(str(self.client.refusal))
                 raise ClusterError(f"the scheduler of {self.description} does not answer; {_CONNECT_AGAIN}")
             self.stopping.check()
             if time.monotonic() > deadline:

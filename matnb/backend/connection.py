@@ -9,7 +9,7 @@ import json
 import time
 import uuid
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ from distributed.versions import VersionMismatchWarning
 
 from matnb.backend.dask_logs import loud_again, quiet_here
 from matnb.backend.handshake import check_scheduler
-from matnb.errors import ClusterError, OptionError
+from matnb.errors import ClusterError, OptionError, VersionMismatchError
 from matnb.location import Location
 
 _POLL_SECONDS = 0.05
@@ -56,12 +56,15 @@ class MatnbClient(Client):  # type: ignore[misc]  # mypy does not look into dist
     ----------
     broken
         Is called on the event loop when the connection has broken, before it is made again.
+    refusal
+        Why it closed, where a scheduler came that runs other versions.
     former_ids
         What it was called before: the scheduler may learn later than this that a connection has broken, and
         then takes away all that belongs to the name.
     """
 
     broken: Callable[[], None] = staticmethod(lambda: None)
+    refusal: Exception | None = None
     former_ids: tuple[str, ...] = ()
     id: str
     scheduler_comm: Any
@@ -117,10 +120,15 @@ class MatnbClient(Client):  # type: ignore[misc]  # mypy does not look into dist
         self._drop_connections()
         while self.status == "connecting":
             try:
-                await self._ensure_connected(timeout=_ATTEMPT_SECONDS)
-            except ImportError:  # versions that Dask itself refuses
+                if await check_scheduler(self.scheduler, _ATTEMPT_SECONDS):
+                    with _no_version_warning():
+                        await self._ensure_connected(timeout=_ATTEMPT_SECONDS)
+            except (VersionMismatchError, ImportError) as error:
+                self.refusal = error
                 await self._close()
             except (OSError, AssertionError):
+                pass
+            if self.status == "connecting":
                 await asyncio.sleep(_PAUSE_SECONDS)
 
     def _drop_connections(self) -> None:
@@ -153,6 +161,14 @@ class MatnbClient(Client):  # type: ignore[misc]  # mypy does not look into dist
         self.status = "closed"
 
 
+@contextlib.contextmanager
+def _no_version_warning() -> Iterator[None]:
+    # Our own handshake says more, and says what to do.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VersionMismatchWarning)
+        yield
+
+
 def connect_client(address: str, security: Security | None, timeout_seconds: float) -> MatnbClient:
     """Return a client of the scheduler at ``address``.
 
@@ -164,9 +180,7 @@ def connect_client(address: str, security: Security | None, timeout_seconds: flo
         When it runs another Dask, which does not understand this one.
     """
     try:
-        with warnings.catch_warnings():
-            # Our own handshake says more, and says what to do.
-            warnings.simplefilter("ignore", VersionMismatchWarning)
+        with _no_version_warning():
             return MatnbClient(address, security=security, timeout=timeout_seconds, set_as_default=False)
     except _DASK_DIFFERS as error:
         if isinstance(error, ClusterError):

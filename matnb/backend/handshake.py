@@ -59,8 +59,8 @@ def check_versions(client: Client, timeout_seconds: float) -> frozenset[str]:
     return frozenset(address_of(place) for place in remote if place != SCHEDULER)
 
 
-async def check_scheduler(scheduler: Any, timeout_seconds: float) -> None:
-    """Raise if a scheduler that could not be talked to runs versions that do not work with those here.
+async def check_scheduler(scheduler: Any, timeout_seconds: float) -> bool:
+    """Raise if a scheduler runs versions that do not work with those here; tell whether it answers.
 
     Parameters
     ----------
@@ -76,8 +76,9 @@ async def check_scheduler(scheduler: Any, timeout_seconds: float) -> None:
         answer = await asyncio.wait_for(scheduler.versions(packages=_PACKAGES), timeout_seconds)
         remote = {SCHEDULER: _of_interest(answer)}
     except (OSError, TypeError, KeyError, AttributeError, ValueError):
-        return  # it is no Dask, or nobody is there
+        return False  # it is no Dask, or nobody is there
     _compare(local_versions(), remote, _PLACES)
+    return True
 
 
 def sort_out(

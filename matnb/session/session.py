@@ -84,7 +84,7 @@ class Session:
         self._lock = SessionLock(cluster.stopping, self.tell, lambda thread: self._background.found(thread))
         self._background = Background(cluster.stopping, self._lock)
         self._end_resending = resend_dropped()
-        self._num_reported = 0  # of the workers that are gone
+        self._reported_at = time.monotonic()  # which workers are gone
 
     def _engine_for(self, prefix: str, in_process: bool) -> DaskEngine:
         kind = (ThreadEngine if in_process else ProcessEngine) if self.cluster.owned else DaskEngine
@@ -306,9 +306,8 @@ class Session:
         # Of each loss once, and that workers are missing as long as they are.
         if not self.cluster.seconds_away:
             self.cluster.refresh_if_changed()
-        attendance = self.cluster.attendance()
-        num_lost, self._num_reported = attendance.num_gone - self._num_reported, attendance.num_gone
-        return attendance_text(attendance, num_lost)
+        attendance, self._reported_at = self.cluster.attendance(self._reported_at), time.monotonic()
+        return attendance_text(attendance, attendance.num_gone)
 
     def later(
         self,

@@ -66,12 +66,16 @@ class CellProcess:
 
     def run(self, code: str, seconds: float = 60) -> Answer:
         """Run a cell, of which the last line is an expression."""
-        assert self.process.stdin is not None
         begin = time.monotonic()
-        self.process.stdin.write(json.dumps(code) + "\n")
-        self.process.stdin.flush()
+        self.send(code)
         found = self._read(seconds)
         return Answer(time.monotonic() - begin, **found)
+
+    def send(self, code: str) -> None:
+        """Begin a cell, and do not wait for it."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(code) + "\n")
+        self.process.stdin.flush()
 
     def _read(self, seconds: float) -> dict[str, str]:
         assert self.process.stdout is not None

@@ -76,6 +76,7 @@ ONE_IMPORTER = {
     "matnb/backend/engine_processes.py": ANOTHER_ROOM,
     "matnb/backend/engine_threads.py": ANOTHER_ROOM,
     "matnb/backend/few_values.py": ANOTHER_ROOM,
+    "matnb/backend/inquiry.py": "what is asked of workers, apart from what is waited for",
     "matnb/backend/lines.py": "one connection; the mailbox is all of them",
     "matnb/backend/node_info.py": ANOTHER_ROOM,
     "matnb/backend/packing.py": "buffers, whoever sends them",

@@ -38,7 +38,6 @@ MOST_PARAMETERS = 8
 COMPILED = ("compiled", "inlined")
 LONG_FUNCTIONS = {
     "matnb/backend/engine_dask.py: run": "one run from its first word to its last",
-    "matnb/backend/node_info.py: _looker": "runs on a worker that may not have matnb, so it is one function",
     "matnb/cli/execution.py: execute": "one notebook from its first cell to its last",
 }
 MANY_PARAMETERS = {

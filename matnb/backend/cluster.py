@@ -292,6 +292,10 @@ class DaskCluster:
         if self.owned:
             await self.client.register_plugin(plugin, name)
             return
+        if not any(name.startswith(prefix) for prefix in self._prefixes):
+            self._prefixes.append(name)
+            farewell = Farewell(self.client.id, name)
+            await self.client.register_plugin(farewell, farewell.name)
         with self._lock:
             self._plugins[name] = dumps(plugin)
         await self._put_on([self._workers[number].address for number in self.alive()], [name])

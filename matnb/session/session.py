@@ -752,11 +752,11 @@ def attendance_text(attendance: Attendance, num_lost: int) -> str:
         return (
             f"the scheduler has been away for {attendance.seconds_away:.0f} s; it is looked for all the time"
         )
-    refused = "".join(f"; a worker that came is not used: {why}" for why in attendance.refused)
+    refused = [f"a worker that came is not used: {why}" for why in attendance.refused]
     if not num_lost:
-        return refused.removeprefix("; ")
+        return "; ".join(refused)
     if num_asked is not None:
         return f"{plural_text(num_now, 'worker')} now, {lost} lost before and replaced"
     if not num_now:
-        return f"no worker is left, {lost} gone: start some on the cluster, and go on{refused}"
-    return f"{plural_text(num_now, 'worker')} now, {lost} gone{refused}"
+        return "; ".join([f"no worker is left, {lost} gone: start some on the cluster, and go on", *refused])
+    return "; ".join([f"{plural_text(num_now, 'worker')} now, {lost} gone", *refused])

@@ -279,10 +279,6 @@ class DaskCluster:
             self._prefixes.append(prefix)
             self._say_farewell(prefix)
 
-    def install(self, plugin: WorkerPlugin, name: str) -> None:
-        """Put a plugin on the workers, also on those that come, and on no others: see :meth:`installed`."""
-        self.client.sync(self.installed, plugin, name)
-
     async def installed(self, plugin: WorkerPlugin, name: str) -> None:
         """Put a plugin on the workers, also on those that come; on the client's event loop.
 
@@ -294,8 +290,7 @@ class DaskCluster:
             return
         if not any(name.startswith(prefix) for prefix in self._prefixes):
             self._prefixes.append(name)
-            farewell = Farewell(self.client.id, name)
-            await self.client.register_plugin(farewell, farewell.name)
+            await self._said(Farewell(self.client.id, name))
         with self._lock:
             self._plugins[name] = dumps(plugin)
         await self._put_on([self._workers[number].address for number in self.alive()], [name])
@@ -369,7 +364,13 @@ class DaskCluster:
 
     def _say_farewell(self, prefix: str) -> None:
         farewell = Farewell(self.client.id, prefix, self.client.former_ids)
-        self.client.register_plugin(farewell, farewell.name)
+        try:
+            self.client.sync(self._said, farewell, callback_timeout=_ANSWER_SECONDS)
+        except (*BROKEN, AttributeError) as error:
+            raise ClusterError(f"the scheduler of {self.description} does not answer: {error}") from error
+
+    async def _said(self, farewell: Farewell) -> None:
+        await self.client.register_plugin(farewell, farewell.name)
 
     def _note_break(self) -> None:
         # On the event loop. What is kept under the names of now is lost, whatever becomes of the workers.

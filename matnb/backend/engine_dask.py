@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
-from distributed import Future
+from distributed import Client, Future
 from threadpoolctl import ThreadpoolController
 
 from matnb.backend import worker
@@ -243,8 +243,8 @@ class DaskEngine:
             address = self._cluster.workers[owner].address
             names = {name: new_names[name] for name in own}
             try:
-                (answer,) = self._client.run(worker.rename, names, workers=[address]).values()
-            except (KeyError, ValueError, *BROKEN) as error:  # a KeyError names a worker that is gone
+                answer = self._answers.waited_for(_renamed(self._client, names, address), [owner])
+            except (KeyError, ValueError) as error:  # a KeyError names a worker that is gone
                 raise self._answers.broken(error, [owner]) from error
             if len(answer) != len(names):
                 raise OwnersLost([owner])
@@ -334,6 +334,11 @@ class DaskEngine:
         if self._blas is None and is_bundled(plan):
             self._answers.tell(worker.forget, run_id)  # what runs goes on to the next of its tasks
         return cancelled(plan, kept, sum(task.key in done for task in plan.tasks))
+
+
+async def _renamed(client: Client, names: dict[str, str], address: str) -> dict[str, int]:
+    (answer,) = (await client.run(worker.rename, names, workers=[address])).values()
+    return dict(answer)
 
 
 def cancelled(

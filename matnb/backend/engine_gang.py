@@ -269,8 +269,9 @@ class GangEngine:
         if self._is_installed:
             return
         try:
-            self._cluster.install(GangPlugin(self._plugin), self._plugin)
-        except (RuntimeError, *BROKEN) as error:
+            installing = self._cluster.installed(GangPlugin(self._plugin), self._plugin)
+            self._answers.waited_for(installing, self._cluster.alive())
+        except RuntimeError as error:
             raise GangUnavailable(f"the workers could not be prepared: {error}") from error
         self._is_installed = True
 

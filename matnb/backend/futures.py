@@ -162,7 +162,7 @@ class Answers:
     def future(self, key: str) -> Future:
         """Return a future of a value that is on a worker already."""
         future = Future(key, self._client)
-        self._client.futures[key].finish()  # as the client does for what it scatters
+        future._state.finish()  # as the client does for what it scatters
         return future
 
     def bring(self, kept: Sequence[Kept], owners: Collection[int]) -> list[Any]:

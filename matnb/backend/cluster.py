@@ -42,6 +42,7 @@ _UNGUARDED = (
     'start matnb, and processes of your own, only under `if __name__ == "__main__":`'
 )
 _ANSWER_SECONDS = 10.0
+_IMPORT_SECONDS = 60.0  # of the first message from which a scheduler learns of matnb, and imports it
 _CLOSE_SECONDS = 30.0
 _LEAVE_SECONDS = 5.0  # Dask's client waits for a scheduler that is gone as long as it may
 _LEAST_SECONDS = 0.5
@@ -365,7 +366,7 @@ class DaskCluster:
     def _say_farewell(self, prefix: str) -> None:
         farewell = Farewell(self.client.id, prefix, self.client.former_ids)
         try:
-            self.client.sync(self._said, farewell, callback_timeout=_ANSWER_SECONDS)
+            self.client.sync(self._said, farewell, callback_timeout=_IMPORT_SECONDS)
         except (*BROKEN, AttributeError) as error:
             raise ClusterError(f"the scheduler of {self.description} does not answer: {error}") from error
 

@@ -74,6 +74,7 @@ def test_a_killed_client_leaves_nothing_on_a_cluster_of_others() -> None:
         assert not left(client)
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_a_client_that_is_killed_while_it_ships_an_array_leaves_no_block(tmp_path: Path) -> None:
     def clients_of_matnb(dask_scheduler):

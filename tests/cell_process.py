@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+_START_SECONDS = 120  # of a process that imports everything, on a busy machine
 _LOOP = """
 import json, sys
 import numpy as np
@@ -61,8 +62,11 @@ class CellProcess:
             text=True,
             env=environment,
         )
-        self._pending = ""
-        self._read(60)
+        try:
+            self._read(_START_SECONDS)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
 
     def run(self, code: str, seconds: float = 60) -> Answer:
         """Run a cell, of which the last line is an expression."""

@@ -38,7 +38,6 @@ MOST_PARAMETERS = 8
 COMPILED = ("compiled", "inlined")
 LONG_FUNCTIONS = {
     "matnb/backend/engine_dask.py: run": "one run from its first word to its last",
-    "matnb/backend/node_info.py: _looker": "runs on a worker that may not have matnb, so it is one function",
     "matnb/cli/execution.py: execute": "one notebook from its first cell to its last",
 }
 MANY_PARAMETERS = {
@@ -77,6 +76,7 @@ ONE_IMPORTER = {
     "matnb/backend/engine_processes.py": ANOTHER_ROOM,
     "matnb/backend/engine_threads.py": ANOTHER_ROOM,
     "matnb/backend/few_values.py": ANOTHER_ROOM,
+    "matnb/backend/inquiry.py": "what is asked of workers, apart from what is waited for",
     "matnb/backend/lines.py": "one connection; the mailbox is all of them",
     "matnb/backend/node_info.py": ANOTHER_ROOM,
     "matnb/backend/packing.py": "buffers, whoever sends them",

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import math
 import os
 import re
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from distributed import Client, Scheduler, SchedulerPlugin, Security
+from distributed import Client, Scheduler, SchedulerPlugin, Security, WorkerPlugin
+from distributed.core import Status
+from distributed.protocol.pickle import dumps
 
 from matnb.backend.cancellation import Stopping, not_deferred
 from matnb.backend.connection import (
+    BROKEN,
     CLOSING_ERRORS,
     HasScheduler,
     MatnbClient,
@@ -25,10 +29,11 @@ from matnb.backend.connection import (
 )
 from matnb.backend.freed_memory import FreedMemoryPlugin
 from matnb.backend.gang_lock import release_turns
-from matnb.backend.handshake import check_versions
+from matnb.backend.greetings import APART_TODO, GREETINGS_SECONDS, apart_text, greetings, pairs_apart
+from matnb.backend.handshake import check_versions, sort_out
 from matnb.backend.servers import Servers, num_threads, runs_the_script_again
 from matnb.config import Config
-from matnb.errors import CellCancelled, ClusterError
+from matnb.errors import CellCancelled, ClusterError, VersionMismatchError
 from matnb.location import Location
 
 _TOPIC = "all"  # where the scheduler logs workers that come and go
@@ -38,11 +43,15 @@ _UNGUARDED = (
     'start matnb, and processes of your own, only under `if __name__ == "__main__":`'
 )
 _ANSWER_SECONDS = 10.0
+_IMPORT_SECONDS = 60.0  # of the first message from which a scheduler learns of matnb, and imports it
 _CLOSE_SECONDS = 30.0
 _LEAVE_SECONDS = 5.0  # Dask's client waits for a scheduler that is gone as long as it may
 _LEAST_SECONDS = 0.5
 _HEAR_SECONDS = 0.002
 _STARTING_SECONDS = 1.0
+_LOOK_SECONDS = 0.05
+_LATE_SECONDS, _LATE_LOOK_SECONDS = 600.0, 1.0  # how long a block may be on its way
+_CONNECT_AGAIN = "or connect again by mn.connect(...)"
 # A paused worker keeps its blocks and goes on when it has memory again.
 _USABLE = ("running", "paused")
 
@@ -78,17 +87,23 @@ class Attendance:
     num_now
         Those that can be used.
     num_gone
-        Those that have been there and are lost, or left.
+        Those that have been there and are lost, or left, in the time that was asked for.
     num_asked
         How many there are to be; None on a cluster that is not ours, which starts none again.
     trouble
         Why one of ours could not be started again the last time, or nothing.
+    refused
+        What is wrong with each that has come and cannot be used.
+    seconds_away
+        For how long the scheduler has not been there.
     """
 
     num_now: int
     num_gone: int = 0
     num_asked: int | None = None
     trouble: str = ""
+    refused: tuple[str, ...] = ()
+    seconds_away: float = 0.0
 
 
 class DaskCluster:
@@ -102,6 +117,10 @@ class DaskCluster:
         For a user, in a few words.
     servers
         The scheduler and workers if they are ours.
+    compared
+        Addresses of workers whose versions work with those here.
+    patience_seconds
+        How long to wait for the scheduler where the connection has broken.
 
     Attributes
     ----------
@@ -115,26 +134,43 @@ class DaskCluster:
         For a user: ``"1 worker x 2 threads, in this process"`` or ``"the Dask cluster at tcp://..."``.
     stopping
         Who runs something on it, and is asked to end that.
+    num_breaks
+        How often the connection to the scheduler has broken. What was on the workers before is gone then:
+        all of them have new numbers.
     """
 
-    def __init__(self, client: MatnbClient, description: str, servers: Servers | None = None) -> None:
+    def __init__(
+        self,
+        client: MatnbClient,
+        description: str,
+        servers: Servers | None = None,
+        compared: frozenset[str] = frozenset(),
+        patience_seconds: float = _ANSWER_SECONDS,
+    ) -> None:
         self.client, self.description, self.owned = client, description, servers is not None
         self.in_process = servers is not None and servers.in_process
         self._servers = servers
         self.stopping = Stopping()
         self._lock = threading.Lock()
         self._workers: tuple[WorkerInfo, ...] = ()
-        self._alive: frozenset[str] = frozenset()
+        self._numbers: dict[str, int] = {}  # of the workers that have not gone
+        self._alive: frozenset[int] = frozenset()
+        self._losses: list[float] = []  # when workers went, on the monotonic clock
         self._lost_meanwhile: frozenset[str] = frozenset()
         self._has_newcomers = False
+        self._compared, self._patience = compared, patience_seconds
+        self._refused: dict[str, str] = {}
+        self.num_breaks, self._num_mended = 0, 0
+        self._broken_at = 0.0
         self._refreshing = threading.Lock()
         self._process = os.getpid()
         self._closed = False
-        self._topics = {_TOPIC}
-        self._farewells: list[str] = []
-        self._worker_plugins: list[str] = []
+        self._prefixes: list[str] = []
+        self._plugins: dict[str, bytes] = {}  # what workers that come get, on a cluster of others
+        self._freed_memory: FreedMemoryPlugin | None = None
         self._handlers: list[Callable[[tuple[float, Any]], None]] = []
         _open_clusters.add(self)
+        client.broken = self._note_break
         try:
             # The other way round, a loss between the two would be missed.
             self._listen()
@@ -144,6 +180,11 @@ class DaskCluster:
             raise
 
     @property
+    def scheduler_address(self) -> str:
+        """Where the scheduler is, or was; nothing once the client has closed."""
+        return "" if self.client.scheduler is None else str(self.client.scheduler.address)
+
+    @property
     def workers(self) -> tuple[WorkerInfo, ...]:
         """All workers there have been, by owner number; the dead keep theirs."""
         return self._workers
@@ -151,15 +192,28 @@ class DaskCluster:
     def alive(self) -> tuple[int, ...]:
         """Return the owner numbers of the workers that can be used now."""
         with self._lock:
-            return tuple(number for number, each in enumerate(self._workers) if each.address in self._alive)
+            return tuple(sorted(self._alive))
 
-    def attendance(self) -> Attendance:
-        """Return which workers are there, as far as is known; asks nobody."""
-        num_now = len(self.alive())
-        num_gone = len(self._workers) - num_now
+    def attendance(self, since: float = -math.inf) -> Attendance:
+        """Return which workers are there, as far as is known; asks nobody.
+
+        Parameters
+        ----------
+        since
+            Losses before this time of the monotonic clock are not counted.
+        """
+        with self._lock:
+            num_now, num_gone = len(self._alive), sum(when > since for when in self._losses)
+            refused, away = tuple(self._refused.values()), self.seconds_away
         if self._servers is None:
-            return Attendance(num_now, num_gone)
+            return Attendance(num_now, num_gone, None, "", refused, away)
         return Attendance(num_now, num_gone, self._servers.num_workers, self._servers.trouble)
+
+    @property
+    def seconds_away(self) -> float:
+        """For how long the scheduler has not been there; 0 while it is."""
+        is_there = self.owned or self.client.status == "running" or self._closed
+        return 0.0 if is_there else time.monotonic() - self._broken_at
 
     @property
     def is_restoring(self) -> bool:
@@ -174,14 +228,20 @@ class DaskCluster:
     def refresh(self) -> None:
         """Ask the scheduler who is there; newcomers, such as restarted workers, get new numbers.
 
+        Where the connection has broken, it is waited for a while, and what was on the scheduler is put there
+        again. Newcomers with versions that do not work with those here are left alone.
+
         Raises
         ------
         ClusterError
             When the scheduler does not answer, or this cluster is closed.
+        VersionMismatchError
+            When a scheduler that was started again runs other versions.
         """
         if self._closed:
             raise ClusterError(f"{self.description}: closed")
         with self._refreshing:
+            self._mend()
             self._refresh()
 
     def refresh_if_changed(self, waits: bool = False) -> None:
@@ -212,16 +272,51 @@ class DaskCluster:
     def listen(self, handler: Callable[[tuple[float, Any]], None]) -> None:
         """Call ``handler`` with what workers tell this client, under its id, until the cluster is left."""
         self._handlers.append(handler)
-        if self.client.id not in self._topics:
-            self._topics.add(self.client.id)  # the scheduler forgets it some time after the client
+        if len(self._handlers) == 1:
+            # The scheduler forgets the topic some time after the client.
             self.client.subscribe_topic(self.client.id, self._hear)
 
     def leave_nothing_of(self, prefix: str) -> None:
         """Have a scheduler of others take away what is called so, should this process die."""
         if not self.owned:
-            farewell = Farewell(self.client.id, prefix)
-            self.client.register_plugin(farewell, farewell.name)
-            self._farewells.append(farewell.name)
+            self._prefixes.append(prefix)
+            self._say_farewell(prefix)
+
+    async def installed(self, plugin: WorkerPlugin, name: str) -> None:
+        """Put a plugin on the workers, also on those that come; on the client's event loop.
+
+        On a cluster of others Dask would give it to every worker that joins, and one that has no matnb, or
+        another Python, could not start then.
+        """
+        if self.owned:
+            await self.client.register_plugin(plugin, name)
+            return
+        if not any(name.startswith(prefix) for prefix in self._prefixes):
+            self._prefixes.append(name)
+            await self._said(Farewell(self.client.id, name))
+        with self._lock:
+            self._plugins[name] = dumps(plugin)
+        await self._put_on([self._workers[number].address for number in self.alive()], [name])
+
+    async def uninstalled(self, name: str) -> None:
+        """Take a plugin from the workers; on the client's event loop."""
+        if self.owned:
+            await self.client.unregister_worker_plugin(name)
+            return
+        with self._lock:
+            self._plugins.pop(name, None)
+        await self.client.run_on_scheduler(take_from_workers, self._prefix_of(name), name)
+
+    async def _put_on(self, addresses: list[str], names: Sequence[str]) -> None:
+        for name in names:
+            plugin = self._plugins.get(name)
+            if plugin is not None and addresses:
+                await self.client.run_on_scheduler(
+                    put_on_workers, self._prefix_of(name), name, plugin, addresses
+                )
+
+    def _prefix_of(self, name: str) -> str:
+        return next(prefix for prefix in self._prefixes if name.startswith(prefix))
 
     def keep_freed_memory(self, prefix: str) -> None:
         """Have worker processes of others keep what they free for their next tasks, until this one leaves.
@@ -230,14 +325,13 @@ class DaskCluster:
         """
         if self.owned:
             return
-        plugin = FreedMemoryPlugin(f"{prefix}freed-memory")
+        self._freed_memory = FreedMemoryPlugin(f"{prefix}freed-memory")
+        self._install_freed_memory()
 
-        async def register() -> None:
-            await self.client.register_plugin(plugin, plugin.name)
-
-        self._worker_plugins.append(plugin.name)
-        with contextlib.suppress(*CLOSING_ERRORS):
-            self.client.sync(register, callback_timeout=_ANSWER_SECONDS)
+    def _install_freed_memory(self) -> None:
+        if (plugin := self._freed_memory) is not None:
+            with contextlib.suppress(*CLOSING_ERRORS):
+                self.client.sync(self.installed, plugin, plugin.name, callback_timeout=_ANSWER_SECONDS)
 
     def close(self) -> None:
         """Leave the cluster, and end it if it is ours; a second call does nothing.
@@ -251,6 +345,7 @@ class DaskCluster:
                 return
             self._closed = True
             self._alive = frozenset()
+            self._numbers = {}
         _open_clusters.discard(self)
         with contextlib.ExitStack() as stack:
             if self._servers is not None:
@@ -259,14 +354,7 @@ class DaskCluster:
             if self.client.status == "running":
                 # Else the scheduler logs that it cannot tell us that we have left.
                 with contextlib.suppress(*CLOSING_ERRORS):
-                    for name in self._worker_plugins:
-                        leaving = self.client.unregister_worker_plugin
-                        self.client.sync(leaving, name, callback_timeout=_ANSWER_SECONDS)
-                with contextlib.suppress(*CLOSING_ERRORS):
-                    for name in self._farewells:
-                        taken = self.client.scheduler.unregister_scheduler_plugin
-                        self.client.sync(taken, name=name, callback_timeout=_ANSWER_SECONDS)
-                    for topic in self._topics:
+                    for topic in [_TOPIC] + [self.client.id] * bool(self._handlers):
                         self.client.unsubscribe_topic(topic)
 
     def __enter__(self) -> DaskCluster:
@@ -292,19 +380,118 @@ class DaskCluster:
             heard.wait(_HEAR_SECONDS)
         self.client.unsubscribe_topic(own_topic)
 
+    def _say_farewell(self, prefix: str) -> None:
+        farewell = Farewell(self.client.id, prefix, self.client.former_ids)
+        try:
+            self.client.sync(self._said, farewell, callback_timeout=_IMPORT_SECONDS)
+        except (*BROKEN, AttributeError) as error:
+            raise ClusterError(f"the scheduler of {self.description} does not answer: {error}") from error
+
+    async def _said(self, farewell: Farewell) -> None:
+        await self.client.register_plugin(farewell, farewell.name)
+
+    def _note_break(self) -> None:
+        # On the event loop. What is kept under the names of now is lost, whatever becomes of the workers.
+        with self._lock:
+            self._alive, self._numbers = frozenset(), {}
+            self._losses.clear()
+            self._compared, self._refused, self._plugins = frozenset(), {}, {}
+            self.num_breaks += 1
+            self._broken_at = time.monotonic()
+            self._has_newcomers = True
+
+    def _mend(self) -> None:
+        # After a break: waits until the client has connected again, and puts there what it had put there.
+        if self.owned:
+            return
+        deadline = time.monotonic() + self._patience
+        while self._num_mended != self.num_breaks or self.client.status == "connecting":
+            num_breaks = self.num_breaks
+            if self.client.status == "running":
+                try:
+                    self._mend_now()
+                except (*BROKEN, AttributeError) as error:
+                    if num_breaks == self.num_breaks and self.client.status == "running":
+                        raise ClusterError(
+                            f"the scheduler of {self.description} does not answer: {error}"
+                        ) from error
+                else:
+                    self._num_mended = num_breaks
+                    continue
+            elif self.client.status != "connecting":
+                if self.client.refusal is not None:
+                    raise VersionMismatchError(str(self.client.refusal))
+                raise ClusterError(f"the scheduler of {self.description} does not answer; {_CONNECT_AGAIN}")
+            self.stopping.check()
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"the scheduler of {self.description} does not answer: the connection broke "
+                    f"{self.seconds_away:.0f} s ago. It is tried again all the time, so run this again once "
+                    f"the scheduler is there; {_CONNECT_AGAIN}"
+                )
+            time.sleep(_LOOK_SECONDS)
+
+    def _mend_now(self) -> None:
+        compared = check_versions(self.client, _ANSWER_SECONDS)
+        for prefix in self._prefixes:
+            self._say_farewell(prefix)
+        self._listen()
+        if self._handlers:
+            self.client.subscribe_topic(self.client.id, self._hear)
+        self._install_freed_memory()
+        self._compared = compared
+
     def _refresh(self) -> None:
         with self._lock:
-            self._lost_meanwhile = frozenset()
-        known, has_starting = self._ask_scheduler(_ANSWER_SECONDS)
+            self._lost_meanwhile, num_breaks = frozenset(), self.num_breaks
+        known, listed, has_starting = self._ask_scheduler(_ANSWER_SECONDS)
+        known, has_silent = self._sorted_out(known)
         with self._lock:
-            if has_starting:  # others set it too, on another thread
+            if has_starting or has_silent:  # others set it too, on another thread
                 self._has_newcomers = True
+            if num_breaks != self.num_breaks:
+                return  # it is looked again, after the next mending
             # The answer may have been written before a loss and read after the news of it.
             known = {address: info for address, info in known.items() if address not in self._lost_meanwhile}
-            numbered = {each.address for each in self._workers}
-            newcomers = [info for address, info in known.items() if address not in numbered]
-            self._workers += tuple(newcomers)
-            self._alive = frozenset(known)
+            for address in [one for one in self._numbers if one not in listed]:
+                self._lose(address)
+            newcomers = [one for one in known if one not in self._numbers]
+            for address in newcomers:
+                self._numbers[address] = len(self._workers)
+                self._workers += (known[address],)
+            self._alive = frozenset(self._numbers[address] for address in known)
+            names = list(self._plugins)
+        if newcomers and names:
+            with contextlib.suppress(*BROKEN, AttributeError):  # then they take no part in a gang
+                self.client.sync(self._put_on, newcomers, names, callback_timeout=_ANSWER_SECONDS)
+
+    def _sorted_out(self, known: dict[str, WorkerInfo]) -> tuple[dict[str, WorkerInfo], bool]:
+        # The workers whose versions work with those here, and whether others have not said theirs yet.
+        with self._lock:
+            self._refused = {one: why for one, why in self._refused.items() if one in known}
+        new = [one for one in known if one not in self._compared and one not in self._refused]
+        if self.owned or not new:
+            return {address: info for address, info in known.items() if address not in self._refused}, False
+        try:
+            usable, refused = sort_out(self.client, new, _ANSWER_SECONDS)
+        except (*BROKEN, AttributeError) as error:
+            raise ClusterError(f"the scheduler of {self.description} does not answer: {error}") from error
+        with self._lock:
+            self._compared |= usable
+            self._refused.update(refused)
+        usable = self._compared
+        return {address: info for address, info in known.items() if address in usable}, (
+            len(usable.union(self._refused).intersection(new)) < len(new)
+        )
+
+    def _lose(self, address: str) -> None:
+        # Whoever comes to this address is another worker; with the lock.
+        number = self._numbers.pop(address, None)
+        if number is not None:
+            self._alive -= {number}
+            self._losses.append(time.monotonic())
+        self._compared -= {address}
+        self._refused.pop(address, None)
 
     def _handle_event(self, event: tuple[float, dict[str, object]]) -> None:
         _, message = event
@@ -314,22 +501,23 @@ class DaskCluster:
             return
         address = str(message["worker"])
         with self._lock:
-            self._alive -= {address}
+            self._lose(address)
             self._lost_meanwhile |= {address}
 
-    def _ask_scheduler(self, timeout_seconds: float) -> tuple[dict[str, WorkerInfo], bool]:
-        # The workers that can be used, and whether others are about to be.
+    def _ask_scheduler(self, timeout_seconds: float) -> tuple[dict[str, WorkerInfo], Collection[str], bool]:
+        # The workers that can be used, all that are there, and whether others are about to be usable.
         async def ask() -> dict[str, dict[str, Any]]:
             return dict((await self.client.scheduler.identity(n_workers=-1))["workers"])
 
         try:
             answer = self.client.sync(ask, callback_timeout=timeout_seconds)
-        except (OSError, AttributeError) as error:  # a client that gave up has None for its scheduler
+        except (*BROKEN, AttributeError) as error:  # a client that closed has None for its scheduler
             raise ClusterError(f"the scheduler of {self.description} does not answer: {error}") from error
         known = [item for item in answer.items() if item[1]["status"] in _USABLE]
         known.sort(key=lambda item: (_natural(str(item[1]["name"])), _natural(item[0])))
         has_starting = any(each["status"] == "init" for each in answer.values())
-        return {address: _worker_info(address, each) for address, each in known}, has_starting
+        usable = {address: _worker_info(address, each) for address, each in known}
+        return usable, answer.keys(), has_starting
 
 
 def start(config: Config) -> DaskCluster:
@@ -401,7 +589,7 @@ def connect(
     OptionError
         When there is not exactly one of ``target`` and ``scheduler_file``.
     ClusterError
-        When the scheduler cannot be reached, or has no workers.
+        When the scheduler cannot be reached, or has no workers, or these do not reach each other.
     VersionMismatchError
         When the versions do not work together.
     """
@@ -419,12 +607,39 @@ def connect(
                 f"the scheduler at {address} has no workers: start some, or wait longer with timeout_seconds"
             ) from error
         try:
-            check_versions(client, _seconds_until(deadline))
+            compared = check_versions(client, _seconds_until(deadline))
         except TimeoutError as error:
             raise ClusterError(f"the workers of {address} do not answer") from error
-        cluster = DaskCluster(client, f"the Dask cluster at {Location(address)}")
+        description = f"the Dask cluster at {Location(address)}"
+        cluster = DaskCluster(client, description, None, compared, timeout_seconds)
         undo.pop_all()
+    try:
+        if apart := workers_apart(cluster):
+            raise ClusterError(f"{cluster.description}: {apart_text(apart)}; {APART_TODO}")
+    except BaseException:
+        cluster.close()
+        raise
     return cluster
+
+
+def workers_apart(cluster: DaskCluster) -> dict[tuple[str, str], str]:
+    """Return why there is no way from one worker to another, by both addresses; nothing where all is well.
+
+    Raises
+    ------
+    ClusterError
+        When the scheduler does not answer.
+    """
+    if cluster.owned:
+        return {}
+    addresses = [cluster.workers[number].address for number in cluster.alive()]
+    try:
+        found = cluster.client.sync(
+            greetings, cluster.client, addresses, callback_timeout=GREETINGS_SECONDS + _ANSWER_SECONDS
+        )
+    except (*BROKEN, AttributeError) as error:
+        raise ClusterError(f"{cluster.description} does not answer: {error}") from error
+    return pairs_apart(found)
 
 
 def _seconds_until(deadline: float) -> float:
@@ -469,10 +684,27 @@ class Farewell(SchedulerPlugin):  # type: ignore[misc]  # mypy does not look int
         Its id.
     prefix
         What the names of its worker plugins begin with.
+    former_ids
+        What the client was called before its connection broke, which the scheduler may not know yet.
+
+    Attributes
+    ----------
+    installed
+        The client's worker plugins, and the addresses of the workers that have them.
     """
 
-    def __init__(self, client: str, prefix: str) -> None:
-        self.name, self._client, self._prefix = f"{prefix}farewell", client, prefix
+    def __init__(self, client: str, prefix: str, former_ids: Sequence[str] = ()) -> None:
+        self.name, self._client, self._former_ids = farewell_name(prefix), client, former_ids
+        self.installed: dict[str, set[str]] = {}
+
+    def start(self, scheduler: Scheduler) -> None:
+        """Take away what the client left under its former names."""
+        for client in self._former_ids:
+            stream = scheduler.client_comms.get(client)
+            if client in scheduler.clients:
+                scheduler.remove_client(client)
+            if stream is not None:
+                stream.abort()
 
     def remove_client(self, scheduler: Scheduler, client: str) -> None:
         """Take away what a client left."""
@@ -480,8 +712,52 @@ class Farewell(SchedulerPlugin):  # type: ignore[misc]  # mypy does not look int
             return
         release_turns(scheduler, lambda holder: holder == client)
         scheduler.remove_plugin(self.name)
-        names = [name for name in scheduler.worker_plugins if name.startswith(self._prefix)]
-        for name in names:
-            del scheduler.worker_plugins[name]  # so that workers to come do not get it
-            message: dict[str, Any] = {"op": "plugin-remove", "name": name}
-            scheduler.loop.add_callback(scheduler.broadcast, msg=message, on_error="ignore")
+        for name in self.installed:
+            scheduler.loop.add_callback(self.take, scheduler, name)
+        _clear_late(scheduler, client, time.monotonic() + _LATE_SECONDS)
+
+    async def put(self, scheduler: Scheduler, name: str, plugin: bytes, addresses: Sequence[str]) -> None:
+        """Put a plugin on workers."""
+        there = [address for address in addresses if address in scheduler.workers]
+        self.installed.setdefault(name, set()).update(there)
+        message = {"op": "plugin-add", "name": name, "plugin": plugin}
+        await scheduler.broadcast(msg=message, workers=there, on_error="ignore")
+
+    async def take(self, scheduler: Scheduler, name: str) -> None:
+        """Take a plugin from the workers that have it."""
+        there = [one for one in self.installed.get(name, ()) if one in scheduler.workers]
+        message = {"op": "plugin-remove", "name": name}
+        await scheduler.broadcast(msg=message, workers=there, on_error="ignore")
+
+
+def farewell_name(prefix: str) -> str:
+    """Return the name of the :class:`Farewell` of a session."""
+    return f"{prefix}farewell"
+
+
+async def put_on_workers(
+    prefix: str, name: str, plugin: bytes, addresses: Sequence[str], dask_scheduler: Scheduler
+) -> None:
+    """Put a session's plugin on some workers; on the scheduler."""
+    farewell: Farewell | None = dask_scheduler.plugins.get(farewell_name(prefix))
+    if farewell is not None:  # else the session has gone
+        await farewell.put(dask_scheduler, name, plugin, addresses)
+
+
+async def take_from_workers(prefix: str, name: str, dask_scheduler: Scheduler) -> None:
+    """Take a session's plugin from the workers that have it; on the scheduler."""
+    farewell: Farewell | None = dask_scheduler.plugins.get(farewell_name(prefix))
+    if farewell is not None:
+        await farewell.take(dask_scheduler, name)
+        farewell.installed.pop(name, None)
+
+
+def _clear_late(scheduler: Scheduler, client: str, end: float) -> None:
+    # A block that was on its way to a worker is noted as the client's when it has arrived, and a member of a
+    # gang publishes what it made: Dask then knows the client again, for ever.
+    if scheduler.status != Status.running:
+        return
+    if client in scheduler.clients and client not in scheduler.client_comms:
+        scheduler.remove_client(client)
+    if time.monotonic() < end:
+        scheduler.loop.call_later(_LATE_LOOK_SECONDS, _clear_late, scheduler, client, end)

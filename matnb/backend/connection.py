@@ -7,24 +7,37 @@ import concurrent.futures
 import contextlib
 import json
 import time
+import uuid
 import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from distributed import Client, Security
+from distributed import CancelledError, Client, Security
+from distributed.client import ClosedClientError
 from distributed.versions import VersionMismatchWarning
 
 from matnb.backend.dask_logs import loud_again, quiet_here
-from matnb.errors import ClusterError, OptionError
+from matnb.backend.handshake import check_scheduler
+from matnb.errors import ClusterError, OptionError, VersionMismatchError
 from matnb.location import Location
 
 _POLL_SECONDS = 0.05
 _ABANDON_SECONDS = 5.0
+_ATTEMPT_SECONDS = 3.0  # to connect again; a longer one would wait on, though the way is open by then
+_PAUSE_SECONDS = 0.2
 # What closing raises where servers or connections are gone already, or do not answer.
 CLOSING_ERRORS = (
     *(OSError, RuntimeError, ValueError, AssertionError, AttributeError),
     *(asyncio.CancelledError, concurrent.futures.CancelledError),
 )
+# What talking to the scheduler or a worker raises when that, or the connection to it, is gone.
+BROKEN = (
+    *(CancelledError, asyncio.CancelledError, concurrent.futures.CancelledError),
+    *(ClosedClientError, OSError),
+)
+# What connecting raises: where there is nobody, where there is no Dask, or one that takes other parameters.
+_DASK_DIFFERS = (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, ImportError)
 
 
 class HasScheduler(Protocol):
@@ -34,7 +47,28 @@ class HasScheduler(Protocol):
 
 
 class MatnbClient(Client):  # type: ignore[misc]  # mypy does not look into distributed
-    """A client that keeps to its time limit, and leaves nothing when it cannot connect."""
+    """A client that keeps to its time limit, leaves nothing when it cannot connect, and tells of a break.
+
+    Dask's own client connects again by itself, tells nobody, and gives up after its time limit; after a
+    scheduler that closed in order it waits for ever. This one tries until it is closed.
+
+    Attributes
+    ----------
+    broken
+        Is called on the event loop when the connection has broken, before it is made again.
+    refusal
+        Why it closed, where a scheduler came that runs other versions.
+    former_ids
+        What it was called before: the scheduler may learn later than this that a connection has broken, and
+        then takes away all that belongs to the name.
+    """
+
+    broken: Callable[[], None] = staticmethod(lambda: None)
+    refusal: Exception | None = None
+    former_ids: tuple[str, ...] = ()
+    id: str
+    scheduler_comm: Any
+    _thread: int | None = None  # that of the event loop
 
     def start(self, **options: Any) -> None:
         """Connect."""
@@ -44,18 +78,66 @@ class MatnbClient(Client):  # type: ignore[misc]  # mypy does not look into dist
             self._end_loop()
             raise
 
-    _thread: int | None = None  # that of the event loop
-
     async def _start(self, timeout: float, **options: Any) -> None:
         self._thread = quiet_here(asyncio.get_running_loop())
         # Dask's own limit ends when the line is open: it waits for ever for a server that then says nothing.
         # A moment more than that limit, for its message is the better one.
         try:
             await asyncio.wait_for(super()._start(timeout=timeout, **options), timeout + _POLL_SECONDS)
-        except BaseException:
-            await self._close()
+        except BaseException as error:
+            try:
+                if isinstance(error, _DASK_DIFFERS) and not isinstance(error, OSError):
+                    await check_scheduler(self.rpc(self._start_arg), timeout)
+            finally:
+                await self._close()
             raise
-        self.scheduler_comm.interval = 0.0  # a run is one message; Dask would collect others for 10 ms
+
+    async def _ensure_connected(self, timeout: float | None = None) -> None:
+        await super()._ensure_connected(timeout=timeout)
+        if self.scheduler_comm is not None:
+            # A run is one message; Dask would collect others for 10 ms.
+            self.scheduler_comm.interval = 0.0
+
+    async def _handle_report(self) -> None:
+        await super()._handle_report()
+        while self.status == "running" and self.cluster is None:  # a scheduler that closes says so
+            await self._reconnect()
+            if self.status == "running":
+                await super()._handle_report()
+
+    async def _reconnect(self) -> None:
+        self.status = "connecting"
+        stream, self.scheduler_comm = self.scheduler_comm, None
+        if stream is not None:
+            stream.abort()
+        self.former_ids = (*self.former_ids, self.id)
+        self.id = f"{type(self).__name__}-{uuid.uuid4()}"
+        self._pending_msg_buffer.clear()
+        self.broken()
+        for state in list(self.futures.values()):
+            state.cancel(reason="scheduler-connection-lost", msg="the connection to the scheduler broke")
+        self.futures.clear()
+        self._drop_connections()
+        while self.status == "connecting":
+            try:
+                if await check_scheduler(self.scheduler, _ATTEMPT_SECONDS):
+                    with _no_version_warning():
+                        await self._ensure_connected(timeout=_ATTEMPT_SECONDS)
+            except (VersionMismatchError, ImportError) as error:
+                self.refusal = error
+                await self._close()
+            except (OSError, AssertionError):
+                pass
+            if self.status == "connecting":
+                await asyncio.sleep(_PAUSE_SECONDS)
+
+    def _drop_connections(self) -> None:
+        # Those of the pool may be as dead as that to the scheduler, which Dask notices after half a minute.
+        for known in (self.rpc.available, self.rpc.occupied):
+            for address, comms in list(known.items()):
+                for comm in list(comms):
+                    comm.abort()
+                self.rpc.remove(address)
 
     def leave(self, timeout_seconds: float) -> None:
         """Close, whatever state the connection is in."""
@@ -79,6 +161,14 @@ class MatnbClient(Client):  # type: ignore[misc]  # mypy does not look into dist
         self.status = "closed"
 
 
+@contextlib.contextmanager
+def _no_version_warning() -> Iterator[None]:
+    # Our own handshake says more, and says what to do.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VersionMismatchWarning)
+        yield
+
+
 def connect_client(address: str, security: Security | None, timeout_seconds: float) -> MatnbClient:
     """Return a client of the scheduler at ``address``.
 
@@ -86,13 +176,15 @@ def connect_client(address: str, security: Security | None, timeout_seconds: flo
     ------
     ClusterError
         When there is none, or it does not answer in time.
+    VersionMismatchError
+        When it runs another Dask, which does not understand this one.
     """
     try:
-        with warnings.catch_warnings():
-            # Our own handshake says more, and says what to do.
-            warnings.simplefilter("ignore", VersionMismatchWarning)
+        with _no_version_warning():
             return MatnbClient(address, security=security, timeout=timeout_seconds, set_as_default=False)
-    except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
+    except _DASK_DIFFERS as error:
+        if isinstance(error, ClusterError):
+            raise
         place = Location(address)
         reason = place.reason(error) if str(error) else "no answer"
         raise ClusterError(f"no Dask scheduler could be reached at {place}: {reason}") from None

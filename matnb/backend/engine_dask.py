@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
-from distributed import Future
+from distributed import Client, Future
 from threadpoolctl import ThreadpoolController
 
 from matnb.backend import worker
 from matnb.backend.cluster import DaskCluster
-from matnb.backend.futures import BROKEN, Answers, OwnersLost
+from matnb.backend.connection import BROKEN
+from matnb.backend.futures import Answers, OwnersLost
 from matnb.backend.graphs import DaskGraph, PlanRun, graph_of, is_bundled
 from matnb.backend.kept import Kept, names_of
 from matnb.backend.telemetry import Telemetry
@@ -193,9 +194,10 @@ class DaskEngine:
         names = {key: f"{self._prefix}s{next(self._runs)}-{key}" for key in blocks}
         named = {names[key]: freeze(block) for key, block in blocks.items()}
         address = self._cluster.workers[owner].address
+        sending = self._client.scatter(named, workers=[address], hash=False, asynchronous=True)
         try:
-            sent = self._client.scatter(named, workers=[address], hash=False)
-        except (KeyError, TimeoutError, *BROKEN) as error:  # a KeyError names a worker that is gone
+            sent = self._answers.waited_for(sending, [owner])
+        except KeyError as error:  # it names a worker that is gone
             raise self._answers.broken(error, [owner]) from error
         return {key: sent[name] for key, name in names.items()}
 
@@ -241,8 +243,8 @@ class DaskEngine:
             address = self._cluster.workers[owner].address
             names = {name: new_names[name] for name in own}
             try:
-                (answer,) = self._client.run(worker.rename, names, workers=[address]).values()
-            except (KeyError, ValueError, *BROKEN) as error:  # a KeyError names a worker that is gone
+                answer = self._answers.waited_for(_renamed(self._client, names, address), [owner])
+            except (KeyError, ValueError) as error:  # a KeyError names a worker that is gone
                 raise self._answers.broken(error, [owner]) from error
             if len(answer) != len(names):
                 raise OwnersLost([owner])
@@ -302,7 +304,10 @@ class DaskEngine:
         # Dask would look through each task of a plain dict, to name it by its content.
         whole = HighLevelGraph(layers, {name: set() for name in layers})
         names = [*(f"{run_id}-{key}" for key in keys), *graph.reports]
-        sent = self._client.get(whole, names, sync=False, retries=0)
+        try:
+            sent = self._client.get(whole, names, sync=False, retries=0)
+        except BROKEN as error:  # a client that has closed
+            raise self._answers.broken(error, graph.tasks) from error
         futures.update(zip((*keys, *graph.reports), sent, strict=True))
 
     def _stop(self, plan: Plan, futures: Mapping[Slot | str, Future]) -> None:
@@ -329,6 +334,11 @@ class DaskEngine:
         if self._blas is None and is_bundled(plan):
             self._answers.tell(worker.forget, run_id)  # what runs goes on to the next of its tasks
         return cancelled(plan, kept, sum(task.key in done for task in plan.tasks))
+
+
+async def _renamed(client: Client, names: dict[str, str], address: str) -> dict[str, int]:
+    (answer,) = (await client.run(worker.rename, names, workers=[address])).values()
+    return dict(answer)
 
 
 def cancelled(

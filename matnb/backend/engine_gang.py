@@ -22,9 +22,9 @@ from threadpoolctl import ThreadpoolController
 
 from matnb.backend.checkpoints import DUE_SECONDS
 from matnb.backend.cluster import DaskCluster
-from matnb.backend.connection import CLOSING_ERRORS
+from matnb.backend.connection import BROKEN, CLOSING_ERRORS
 from matnb.backend.engine_dask import Outcome, RunCancelled, shared_blas
-from matnb.backend.futures import BROKEN, POLL_SECONDS, Answers, OwnersLost
+from matnb.backend.futures import POLL_SECONDS, Answers, OwnersLost
 from matnb.backend.gang import GangPlugin, LoneMember, MemberReport, Perform, drivers_here, shared_programs
 from matnb.backend.gang_graph import Gathering, graph_of, owners_of, state_of
 from matnb.backend.gang_lock import Turn
@@ -90,6 +90,7 @@ class GangEngine:
         self._epochs = itertools.count(1)
         self._plugin = f"{prefix}gang"
         self._is_installed = self._is_listening = False
+        self._num_breaks = 0
         self._last: Gathering | None = None
         self._following: GangProgress | None = None
         self._kept = KeptStates(cluster, self._tell, self._answers.future)
@@ -256,18 +257,21 @@ class GangEngine:
         if is_left:
             # A worker that does not answer now learns of it when it does.
             with contextlib.suppress(*CLOSING_ERRORS):
-                self._client.sync(
-                    self._client.unregister_worker_plugin, self._plugin, callback_timeout=_ANSWER_SECONDS
-                )
+                self._client.sync(self._cluster.uninstalled, self._plugin, callback_timeout=_ANSWER_SECONDS)
 
     # before
 
     def _install(self) -> None:
+        if self._cluster.num_breaks != self._num_breaks:
+            # The scheduler may still take away what it knows of before.
+            self._num_breaks, self._is_installed = self._cluster.num_breaks, False
+            self._plugin = f"{self._prefix}gang{self._num_breaks}"
         if self._is_installed:
             return
         try:
-            self._client.register_plugin(GangPlugin(self._plugin), self._plugin)
-        except (RuntimeError, *BROKEN) as error:
+            installing = self._cluster.installed(GangPlugin(self._plugin), self._plugin)
+            self._answers.waited_for(installing, self._cluster.alive())
+        except RuntimeError as error:
             raise GangUnavailable(f"the workers could not be prepared: {error}") from error
         self._is_installed = True
 
@@ -337,7 +341,10 @@ class GangEngine:
             gathering, program, shipped, given, self._plugin, self._client.id, self._performer, first,
             tells, watches, pause_at,
         )  # fmt: skip
-        sent = self._client.get(graph, list(keys.values()), sync=False, retries=0)
+        try:
+            sent = self._client.get(graph, list(keys.values()), sync=False, retries=0)
+        except BROKEN as error:  # a client that has closed
+            raise self._answers.broken(error, gathering.addresses) from error
         return dict(zip(keys, sent, strict=True))
 
     # while it runs, and after

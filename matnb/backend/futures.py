@@ -6,23 +6,22 @@ import asyncio
 import concurrent.futures
 import time
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from distributed import CancelledError, Client, Future
-from distributed.client import ClosedClientError
+from distributed import Client, Future
 from distributed.protocol.pickle import dumps
 
 from matnb.backend.cluster import DaskCluster
+from matnb.backend.connection import BROKEN
+from matnb.backend.inquiry import Inquiry
 from matnb.backend.kept import Kept, LocalBlock
 from matnb.errors import ClusterError
 
+_T = TypeVar("_T")
 POLL_SECONDS = 0.05  # how soon a loss is noticed; a result is noticed at once
 _SHORT_SECONDS = 0.002
 _NEWS_SECONDS = 2.0  # news of a loss may come after the tasks that it cost
 _CANCEL_SECONDS = 1.0  # an interrupt waits this long for the scheduler's word, then leaves
-
-# What waiting for a result raises when a worker, the scheduler or the connection to it is gone.
-BROKEN = (CancelledError, asyncio.CancelledError, concurrent.futures.CancelledError, OSError)
 
 
 class OwnersLost(Exception):  # noqa: N818  not an error yet: the run is laid out anew
@@ -67,7 +66,12 @@ class Answers:
         """
         if not futures:
             return []
-        return self._waited_for(_gathered(self._client, list(futures), enough), owners, meanwhile)
+        asked = list(futures)
+
+        def has_tasks() -> bool:
+            return any(future.status == "pending" for future in asked)
+
+        return self.waited_for(_gathered(self._client, asked, enough), owners, meanwhile, has_tasks)
 
     def ask(self, work: Callable[..., Any], parameters: Mapping[int, tuple[object, ...]]) -> list[Any]:
         """Have workers do something at once, without a task of Dask's, and return what each gives.
@@ -88,7 +92,7 @@ class Answers:
             As :meth:`gather` does.
         """
         addressed = {self._cluster.workers[owner].address: own for owner, own in parameters.items()}
-        return self._waited_for(_asked(self._client, work, addressed), parameters)
+        return self.waited_for(_asked(self._client, work, addressed), parameters)
 
     def ask_shortly(
         self,
@@ -119,12 +123,23 @@ class Answers:
             return None  # a client that closes meanwhile raises any of these
         return answers if len(answers) == len(addresses) else None
 
-    def _waited_for(
+    def waited_for(
         self,
-        coroutine: Coroutine[Any, Any, list[Any]],
+        coroutine: Coroutine[Any, Any, _T],
         owners: Collection[int],
         meanwhile: Callable[[], None] | None = None,
-    ) -> list[Any]:
+        has_tasks: Callable[[], bool] = bool,
+    ) -> _T:
+        """Return what a coroutine gives on the client's event loop.
+
+        Where it takes long the workers are asked whether it can still come to its end.
+
+        Raises
+        ------
+        OwnersLost, ClusterError
+            As :meth:`gather` does.
+        """
+        inquiry = Inquiry(self._cluster, owners, has_tasks)
         waiting = asyncio.run_coroutine_threadsafe(coroutine, self._client.loop.asyncio_loop)
         try:
             while True:
@@ -134,6 +149,7 @@ class Answers:
                     if waiting.done():  # a connection's own time was out, not ours
                         raise self.broken(error, owners) from error
                     self.check_alive(owners)
+                    inquiry.look()
                     if meanwhile is not None:
                         meanwhile()
                 except BROKEN as error:
@@ -146,7 +162,7 @@ class Answers:
     def future(self, key: str) -> Future:
         """Return a future of a value that is on a worker already."""
         future = Future(key, self._client)
-        self._client.futures[key].finish()  # as the client does for what it scatters
+        future._state.finish()  # as the client does for what it scatters
         return future
 
     def bring(self, kept: Sequence[Kept], owners: Collection[int]) -> list[Any]:
@@ -163,8 +179,10 @@ class Answers:
 
     def finished(self, futures: Sequence[Future], owners: Collection[int]) -> None:
         """Wait until values are there."""
+        inquiry = Inquiry(self._cluster, owners, lambda: True)
         while any(future.status == "pending" for future in futures):
             self.check_alive(owners)
+            inquiry.look()
             time.sleep(_SHORT_SECONDS)
         self._check_coming(futures, owners)
 
@@ -212,7 +230,7 @@ class Answers:
         )
         try:
             cancelling.result(timeout=_CANCEL_SECONDS)
-        except (KeyboardInterrupt, ClosedClientError, *BROKEN):
+        except (KeyboardInterrupt, *BROKEN):
             cancelling.cancel()
 
 

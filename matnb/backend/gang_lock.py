@@ -46,7 +46,8 @@ class Turn:
         try:
             # A session whose process died does not give its turn back.
             has_turn = self._ask(_LOCK_SECONDS) or (
-                self._client.run_on_scheduler(_release_dead) and self._ask(_POLL_SECONDS)
+                self._client.sync(_dead_released, self._client, callback_timeout=_ANSWER_SECONDS)
+                and self._ask(_POLL_SECONDS)
             )
         finally:
             if not has_turn:
@@ -89,6 +90,10 @@ class Turn:
             await self._client.scheduler.multi_lock_release(id=self._name)
         except OSError:  # the locks have gone with the scheduler
             return
+
+
+async def _dead_released(client: Client) -> bool:
+    return bool(await client.run_on_scheduler(_release_dead))
 
 
 def _release_dead(dask_scheduler: Any) -> bool:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import pkgutil
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from distributed import Client
 from distributed.versions import get_versions
 
 from matnb.errors import VersionMismatchError
+from matnb.version import VERSION
 
 Versions = dict[str, str | None]
 
@@ -23,14 +28,22 @@ _PLACES: dict[str, int | None] = {
     "numba": 2,
 }
 CHECKED = (*_PLACES, "matnb")
+# Python's own version comes with any answer, unless a package of this name is asked for, which there is not.
+_PACKAGES = [name for name in CHECKED if name != "python"]
+SCHEDULER, _WORKER = "the scheduler", "worker "
 _NUM_NAMED = 2
 
 
-def check_versions(client: Client, timeout_seconds: float) -> None:
+def check_versions(client: Client, timeout_seconds: float) -> frozenset[str]:
     """Raise unless this process, the scheduler and all workers run versions that work together.
 
     The same in all numbers: matnb, dask, distributed. The same in the first two: Python, NumPy, SciPy, Numba.
     Other packages are left alone.
+
+    Returns
+    -------
+    frozenset of str
+        The addresses of the workers that were compared.
 
     Raises
     ------
@@ -39,61 +52,129 @@ def check_versions(client: Client, timeout_seconds: float) -> None:
     TimeoutError
         When the cluster does not answer within ``timeout_seconds``.
     """
-    local, remote = local_versions(), _remote_versions(client, timeout_seconds)
-    # The others first: versions travel as plain text, but asking for matnb may send a pickled function.
+    local = local_versions()
+    remote = client.sync(versions_elsewhere, client, callback_timeout=timeout_seconds)
     _compare(local, remote, _PLACES)
-    _look_for_matnb(client, remote, timeout_seconds)
     _compare(local, remote, {"matnb": None})
+    return frozenset(address_of(place) for place in remote if place != SCHEDULER)
+
+
+async def check_scheduler(scheduler: Any, timeout_seconds: float) -> bool:
+    """Raise if a scheduler runs versions that do not work with those here; tell whether it answers.
+
+    Parameters
+    ----------
+    scheduler
+        Dask's own way to it, by which the versions of any release can be asked for.
+
+    Raises
+    ------
+    VersionMismatchError
+        Naming what differs, and what to install.
+    """
+    try:
+        answer = await asyncio.wait_for(scheduler.versions(packages=_PACKAGES), timeout_seconds)
+        remote = {SCHEDULER: _of_interest(answer)}
+    except (OSError, TypeError, KeyError, AttributeError, ValueError):
+        return False  # it is no Dask, or nobody is there
+    _compare(local_versions(), remote, _PLACES)
+    return True
+
+
+def sort_out(
+    client: Client, addresses: Sequence[str], timeout_seconds: float
+) -> tuple[frozenset[str], dict[str, str]]:
+    """Compare workers that have joined, and return which can be used, and what is wrong with others.
+
+    Those that have not answered are in neither.
+
+    Raises
+    ------
+    TimeoutError
+        When the cluster does not answer within ``timeout_seconds``.
+    """
+    local = local_versions()
+    remote = client.sync(versions_elsewhere, client, [addresses], callback_timeout=timeout_seconds)
+    usable, refused = set(), {}
+    for address in addresses:
+        if (versions := remote.get(f"{_WORKER}{address}")) is None:
+            continue
+        differences, wanted = disagreements(local, {f"{_WORKER}{address}": versions})
+        if differences:
+            refused[address] = f"{'; '.join(differences)} (install {', '.join(wanted)} there)"
+        else:
+            usable.add(address)
+    return frozenset(usable), refused
 
 
 def local_versions() -> Versions:
     """Return the versions in this process; None for what is not installed."""
-    return {**get_versions(_PLACES)["packages"], "matnb": _matnb_finder()()}
+    versions = _of_interest(get_versions(_PACKAGES))
+    return {**versions, "matnb": versions["matnb"] or VERSION}
 
 
-def _remote_versions(client: Client, timeout_seconds: float) -> dict[str, Versions]:
-    async def ask() -> dict[str, Versions]:
-        answers = await client.get_versions(packages=[*_PLACES, "matnb"])
-        found = {"the scheduler": answers["scheduler"]["packages"]}
-        workers = sorted((address, answer) for address, answer in answers["workers"].items())
-        return found | {f"worker {address}": answer["packages"] for address, answer in workers}
-
-    versions: dict[str, Versions] = client.sync(ask, callback_timeout=timeout_seconds)
+def _of_interest(answer: Mapping[str, Mapping[str, str | None]]) -> Versions:
+    versions = {name: answer["packages"].get(name) for name in CHECKED}
+    if versions["python"] is not None:  # as in 3.11.7.final.0
+        versions["python"] = ".".join(versions["python"].split(".")[:3])
     return versions
 
 
-def _look_for_matnb(client: Client, remote: dict[str, Versions], timeout_seconds: float) -> None:
-    # A matnb that is imported from a source tree is not among the installed packages.
-    missing = [place for place, versions in remote.items() if versions["matnb"] is None]
-    workers = [place.removeprefix("worker ") for place in missing if place != "the scheduler"]
-    finder = _matnb_finder()
-
-    async def ask() -> Versions:
-        found = await client.run(finder, workers=workers) if workers else {}
-        found = {f"worker {address}": version for address, version in found.items()}
-        if "the scheduler" in missing:
-            found["the scheduler"] = await client.run_on_scheduler(finder)
-        return found
-
-    for place, version in client.sync(ask, callback_timeout=timeout_seconds).items():
-        remote[place]["matnb"] = version
+def address_of(place: str) -> str:
+    """Return the address of a worker that :func:`versions_elsewhere` names."""
+    return place.removeprefix(_WORKER)
 
 
-def _matnb_finder() -> Callable[[], str | None]:
-    def find() -> (
-        str | None
-    ):  # travels by value, being local: where it runs there may be no matnb to import it from
-        import importlib.metadata
-        import importlib.util
+async def versions_elsewhere(
+    client: Client, groups: Iterable[Sequence[str] | None] = (None,), seconds: float | None = None
+) -> dict[str, Versions]:
+    """Return the versions by place: of the scheduler, and of each worker that answers.
 
-        if importlib.util.find_spec("matnb") is None:
-            return None
+    Nothing is sent that another version could not read: Dask's own question is plain text. Where matnb is not
+    among the installed packages, as in a source tree, its file is read, only where all the others agree.
+
+    Parameters
+    ----------
+    groups
+        Addresses of workers that are asked together; None for all.
+    seconds
+        How long each group may take.
+    """
+    answers = await client.scheduler.versions(packages=_PACKAGES)
+    found: dict[str, Versions] = {SCHEDULER: _of_interest(answers)}
+
+    async def asked(addresses: Sequence[str] | None) -> dict[str, Any]:
+        message = {"op": "versions", "packages": _PACKAGES}
+        asking = client.scheduler.broadcast(msg=message, workers=addresses, on_error="ignore")
         try:
-            return importlib.metadata.version("matnb")
-        except importlib.metadata.PackageNotFoundError:
-            return "a source tree"
+            return dict(await asyncio.wait_for(asking, seconds))
+        except (OSError, KeyError):  # nobody there, or not in time
+            return {}
 
-    return find
+    for answered in await asyncio.gather(*map(asked, groups)):
+        for address, answer in sorted(answered.items()):
+            found[f"{_WORKER}{address}"] = _of_interest(answer)
+    local = local_versions()
+    for place, versions in found.items():
+        if versions["matnb"] is None and not _differences(local, {place: versions}, _PLACES)[0]:
+            versions["matnb"] = await _matnb_at(client, place, seconds)
+    return found
+
+
+async def _matnb_at(client: Client, place: str, seconds: float | None) -> str | None:
+    # A matnb that is imported from a source tree is not among the installed packages. What is sent is the
+    # name of a function of Python's own.
+    wanted = (pkgutil.get_data, "matnb", "version.py")
+    try:
+        if place == SCHEDULER:
+            text = await asyncio.wait_for(client.run_on_scheduler(*wanted), seconds)
+        else:
+            asking = client.run(*wanted, workers=[address_of(place)], on_error="ignore")
+            text = (await asyncio.wait_for(asking, seconds)).get(address_of(place))
+    except (OSError, ImportError, ValueError):  # not there, or not whole
+        return None
+    found = re.search(rb'^VERSION = "(.*)"', text or b"", re.MULTILINE)
+    return found[1].decode() if found else None
 
 
 def disagreements(local: Versions, remote: dict[str, Versions]) -> tuple[list[str], list[str]]:

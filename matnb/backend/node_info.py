@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-from collections.abc import Callable, Mapping
+import importlib
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from matnb.backend.cluster import DaskCluster
-from matnb.backend.handshake import CHECKED
+import threadpoolctl
+
+from matnb.backend.cluster import DaskCluster, workers_apart
+from matnb.backend.greetings import apart_text
+from matnb.backend.handshake import (
+    SCHEDULER,
+    Versions,
+    address_of,
+    disagreements,
+    local_versions,
+    versions_elsewhere,
+)
 from matnb.errors import ClusterError
 
-_ANSWER_SECONDS = 10.0
-_WORKER_SECONDS = 5.0  # less: one that hangs does not hide the others
-HERE, SCHEDULER = "here", "the scheduler"
+_ANSWER_SECONDS = 15.0
+_WORKER_SECONDS = 4.0  # twice it is less: one that hangs does not hide the others
+HERE = "here"
 
 
 @dataclass(frozen=True)
@@ -43,6 +58,8 @@ class ProcessInfo:
         Where it writes files, and what is free there.
     spills
         Whether blocks may go to disk, or the worker stop, when memory gets short.
+    is_known
+        Whether more is known than its versions; of one whose versions do not work here nothing is asked.
     """
 
     name: str
@@ -59,45 +76,66 @@ class ProcessInfo:
     folder: str = ""
     free_bytes: int = 0
     spills: bool = False
+    is_known: bool = True
 
 
 def places(cluster: DaskCluster | None) -> tuple[ProcessInfo, ...]:
     """Return this process, and of a cluster the scheduler and every worker that answers.
+
+    Versions are compared first. Of a process whose versions do not work with those here nothing more is
+    asked, and nothing is sent to it: it could not read that, or would be ended by it.
 
     Raises
     ------
     ClusterError
         When the scheduler does not answer.
     """
-    here = ProcessInfo(HERE, **_looker()())
+    local = local_versions()
+    here = ProcessInfo(HERE, local, **look())
     if cluster is None:
         return (here,)
-    client, look = cluster.client, _looker()
+    client = cluster.client
     addresses = {cluster.workers[number].address: number for number in cluster.alive()}
 
-    async def ask_worker(address: str) -> dict[str, Any]:
-        answers = client.run(look, workers=[address], on_error="ignore")
-        found: dict[str, Any] = await asyncio.wait_for(answers, _WORKER_SECONDS)
-        return found
+    async def ask(place: str, versions: Versions) -> ProcessInfo | None:
+        name = place if place == SCHEDULER else f"worker {addresses[address_of(place)]}"
+        if disagreements(local, {place: versions})[0]:
+            where = cluster.scheduler_address if place == SCHEDULER else address_of(place)
+            return ProcessInfo(name, versions, address=where, is_known=False)
+        if place == SCHEDULER:
+            return ProcessInfo(name, versions, **await client.run_on_scheduler(look))
+        asking = client.run(look, workers=[address_of(place)], on_error="ignore")
+        try:
+            answers = await asyncio.wait_for(asking, _WORKER_SECONDS)
+        except OSError:
+            return None
+        return next((ProcessInfo(name, versions, **one) for one in answers.values()), None)
 
-    async def ask() -> tuple[dict[str, Any], dict[str, Any]]:
-        scheduler = await client.run_on_scheduler(look)
-        answers = await asyncio.gather(*map(ask_worker, addresses), return_exceptions=True)
-        found = [one for one in answers if not isinstance(one, BaseException)]
-        return {address: one for answer in found for address, one in answer.items()}, scheduler
+    async def ask_all() -> list[ProcessInfo | None]:
+        groups = [[address] for address in addresses]
+        versions = await versions_elsewhere(client, groups, _WORKER_SECONDS)
+        return await asyncio.gather(*(ask(*each) for each in versions.items()))
 
     try:
-        workers, scheduler = client.sync(ask, callback_timeout=_ANSWER_SECONDS)
+        answered = client.sync(ask_all, callback_timeout=_ANSWER_SECONDS)
     except (OSError, concurrent.futures.CancelledError, AttributeError) as error:
         raise ClusterError(f"{cluster.description} does not answer: {error}") from error
-    every = [ProcessInfo(SCHEDULER, **scheduler)]
-    every += [
-        ProcessInfo(f"worker {addresses[address]}", **workers[address])
-        for address in addresses
-        if address in workers
+    inside = [
+        replace(one, in_process=one.address.startswith("inproc://")) for one in answered if one is not None
     ]
-    inside = [replace(one, in_process=one.address.startswith("inproc://")) for one in every]
+    inside.sort(key=lambda one: (one.name != SCHEDULER, len(one.name), one.name))
     return (replace(here, host=_host_of(inside)), *inside)
+
+
+def paths(cluster: DaskCluster) -> str:
+    """Return which workers do not reach each other, in words; nothing where all do.
+
+    Raises
+    ------
+    ClusterError
+        When the scheduler does not answer.
+    """
+    return apart_text(found) if (found := workers_apart(cluster)) else ""
 
 
 def _host_of(others: list[ProcessInfo]) -> str:
@@ -105,64 +143,34 @@ def _host_of(others: list[ProcessInfo]) -> str:
     return next((one.host for one in others if one.in_process), "")
 
 
-def _looker() -> Callable[..., dict[str, Any]]:
-    names = CHECKED
+def look(dask_worker: Any = None, dask_scheduler: Any = None) -> dict[str, Any]:
+    """Return what the process that runs this is like, as the fields of a :class:`ProcessInfo`.
 
-    def look(dask_worker: Any = None, dask_scheduler: Any = None) -> dict[str, Any]:
-        # Travels by value, being local: where it runs there may be no matnb, or another one.
-        import importlib
-        import importlib.metadata
-        import importlib.util
-        import os
-        import platform
-        import shutil
-        import tempfile
-
-        found: dict[str, Any] = {"versions": {}}
-        for name in names:
-            if name == "python":
-                found["versions"][name] = platform.python_version()
-            elif importlib.util.find_spec(name) is None:
-                found["versions"][name] = None
-            else:
-                try:
-                    found["versions"][name] = importlib.metadata.version(name)
-                except importlib.metadata.PackageNotFoundError:
-                    found["versions"][name] = "a source tree"
-        server = dask_worker if dask_worker is not None else dask_scheduler
-        found["num_cores"] = (
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        )
-        found["folder"] = getattr(dask_worker, "local_directory", "") or tempfile.gettempdir()
-        try:
-            found["free_bytes"] = shutil.disk_usage(found["folder"]).free
-        except OSError:
-            found["folder"] = ""
-        try:
-            import threadpoolctl
-
-            pools = [one for one in threadpoolctl.threadpool_info() if one["user_api"] == "blas"]
-            found["blas_threads"] = max((one["num_threads"] for one in pools), default=0)
-        except ImportError:
-            pass
-        try:
-            psutil = importlib.import_module("psutil")
-            found["machine_bytes"] = psutil.virtual_memory().total
-            found["memory_bytes"] = psutil.Process().memory_info().rss
-        except ImportError:
-            pass
-        if server is not None:
-            found["address"] = server.address
-            found["host"] = f"{platform.node()} {getattr(server, 'ip', '') or ''}".strip()
-        if dask_worker is not None:
-            state = getattr(dask_worker, "state", dask_worker)
-            found["num_threads"] = getattr(state, "nthreads", 0)
-            manager = getattr(dask_worker, "memory_manager", None)
-            found["memory_limit_bytes"] = int(getattr(manager, "memory_limit", 0) or 0)
-            wishes = (
-                getattr(manager, f"memory_{word}_fraction", None) for word in ("target", "spill", "pause")
-            )
-            found["spills"] = manager is not None and any(wishes)
-        return found
-
-    return look
+    It travels by its name: code sent by value ends a process that runs another version of Python.
+    """
+    found: dict[str, Any] = {}
+    server = dask_worker if dask_worker is not None else dask_scheduler
+    found["num_cores"] = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    found["folder"] = getattr(dask_worker, "local_directory", "") or tempfile.gettempdir()
+    try:
+        found["free_bytes"] = shutil.disk_usage(found["folder"]).free
+    except OSError:
+        found["folder"] = ""
+    pools = [one for one in threadpoolctl.threadpool_info() if one["user_api"] == "blas"]
+    found["blas_threads"] = max((one["num_threads"] for one in pools), default=0)
+    psutil = importlib.import_module("psutil")  # Dask's; it has no types
+    found["machine_bytes"] = psutil.virtual_memory().total
+    found["memory_bytes"] = psutil.Process().memory_info().rss
+    if server is not None:
+        found["address"] = server.address
+        found["host"] = f"{platform.node()} {getattr(server, 'ip', '') or ''}".strip()
+    if dask_worker is not None:
+        state = getattr(dask_worker, "state", dask_worker)
+        found["num_threads"] = getattr(state, "nthreads", 0)
+        manager = getattr(dask_worker, "memory_manager", None)
+        found["memory_limit_bytes"] = int(getattr(manager, "memory_limit", 0) or 0)
+        wishes = (getattr(manager, f"memory_{word}_fraction", None) for word in ("target", "spill", "pause"))
+        found["spills"] = manager is not None and any(wishes)
+    return found

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
-import shutil
 import signal
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -37,6 +35,7 @@ from matnb.backend.freed_memory import (
 )
 from matnb.backend.private_sockets import SCHEME, can_hold_sockets
 from matnb.config import Config, variables_kept
+from matnb.io.temporary import temporary_folder
 
 _LOOPBACK = "127.0.0.1"
 _SHORT_FOLDER = "/tmp"  # on every system with such sockets
@@ -406,14 +405,14 @@ def num_threads(config: Config) -> int:
 
 @contextlib.contextmanager
 def _private_folder(parent: str | None = None) -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="matnb-", dir=parent))  # which nobody else may enter
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        # Each server puts its folder first on sys.path, but takes it off only if it is first when it closes.
-        inside = f"{folder}/"
-        sys.path[:] = [entry for entry in sys.path if not str(entry).startswith(inside)]
+    with temporary_folder(parent=parent) as folder:
+        try:
+            yield folder
+        finally:
+            # Each server puts its folder first on sys.path, but takes it off only if it is first when it
+            # closes.
+            inside = f"{folder}/"
+            sys.path[:] = [entry for entry in sys.path if not str(entry).startswith(inside)]
 
 
 def _where(config: Config, folder: Path, undo: contextlib.ExitStack) -> dict[str, object]:

@@ -16,8 +16,7 @@ from distributed import Worker, WorkerPlugin
 
 from matnb.backend import worker as tasks
 from matnb.backend.cluster import DaskCluster
-from matnb.backend.connection import CLOSING_ERRORS
-from matnb.backend.futures import BROKEN
+from matnb.backend.connection import BROKEN, CLOSING_ERRORS
 from matnb.backend.gang import GangPlugin
 from matnb.backend.performer import seconds_so_far
 from matnb.events import Event, TaskTimed, WorkerSample, WorkersBusy, WorkersSampled
@@ -181,6 +180,7 @@ class Telemetry:
         self._plugin = f"{prefix}samples"
         self._lock = threading.Lock()
         self._is_on = self._is_installed = self._is_listening = False
+        self._num_breaks = 0
         self._installing = asyncio.Lock()
         self._samples: dict[int, WorkerSample] = {}
         self._received: dict[int, int] = {}  # bytes by Dask
@@ -232,6 +232,7 @@ class Telemetry:
             kind; None where workers tell of it.
         """
         if self._is_on:
+            self._install_again()
             self._run = _RunTold(run_id, self._clock(), so_far)
 
     def ended(self, timed: Iterable[TaskTimed]) -> None:
@@ -367,6 +368,13 @@ class Telemetry:
             return None
         return asyncio.run_coroutine_threadsafe(self._installed(), self._client.loop.asyncio_loop)
 
+    def _install_again(self) -> None:
+        # After the connection has broken: the scheduler may still take away what it knows of before.
+        if self._num_breaks != self._cluster.num_breaks:
+            self._num_breaks, self._is_installed = self._cluster.num_breaks, False
+            self._plugin = f"{self._prefix}samples{self._num_breaks}"
+            self._install()
+
     async def _installed(self) -> None:
         # Listeners may come and go while the workers are asked: what is wanted last holds.
         async with self._installing:
@@ -376,9 +384,9 @@ class Telemetry:
                     if self._is_installed:
                         seconds = max(_TELL_SECONDS, len(self._cluster.alive()) / _MOST_SAMPLES)
                         plugin = SamplingPlugin(self._plugin, self._prefix, self._client.id, seconds)
-                        await self._client.register_plugin(plugin, self._plugin)
+                        await self._cluster.installed(plugin, self._plugin)
                     else:
-                        await self._client.unregister_worker_plugin(self._plugin)
+                        await self._cluster.uninstalled(self._plugin)
 
 
 class _Pending:

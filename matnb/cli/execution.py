@@ -6,13 +6,13 @@ import os
 import re
 import resource
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matnb.errors import MatnbError
+from matnb.io.temporary import temporary_folder
 from matnb.magics.summary import status_text
 from matnb.session import active_session, history
 from matnb.session.background import unasked
@@ -135,7 +135,7 @@ def execute(book: NotebookNode, rebalance: str) -> tuple[dict[str, float], Closi
             place = f"cell {len(seconds)} of {num_cells}"
             print(f"matnb report: {place}, {seconds[cell.id]:.1f} s", file=sys.stderr)
 
-    with tempfile.TemporaryDirectory(prefix="matnb-report-") as folder:
+    with temporary_folder("report-") as folder:
         settings = Path(folder, "matplotlibrc")
         settings.write_text("svg.hashsalt: matnb\n")  # else the ids in an SVG figure are random
         environment = {

@@ -6,13 +6,13 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matnb.config import chromium_from_environment
 from matnb.errors import MatnbError, UnsupportedError
+from matnb.io.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -221,7 +221,7 @@ def pdf_of(page: str, browser: str) -> bytes:
     PrintError
         When it fails, or takes more than :data:`LIMIT_SECONDS`.
     """
-    with tempfile.TemporaryDirectory(prefix="matnb-print-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder("print-") as folder:
         source, target = Path(folder, "page.html"), Path(folder, "page.pdf")
         source.write_text(page, encoding="utf-8", newline="\n")
         command = [

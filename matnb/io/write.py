@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +28,7 @@ from matnb.errors import (
 )
 from matnb.io.files import file_system, is_remote, local_path, suffix_of, upload
 from matnb.io.npz import DENSE_VERSION, MARK, VERSION
+from matnb.io.temporary import temporary_folder
 from matnb.location import Location
 
 Fetch = Callable[[int], Block]
@@ -88,7 +88,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         with _written_here(path, target) as stream:
             yield stream
         return
-    with tempfile.TemporaryDirectory(prefix="matnb-") as folder:
+    with temporary_folder() as folder:
         local = os.path.join(folder, "whole")
         with _written_here(path, local) as stream:
             yield stream

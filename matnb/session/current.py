@@ -677,7 +677,8 @@ class _Evaluator:
 
     def memory_here(self) -> int:
         cluster = current_session().cluster
-        return sum(one.memory_limit_bytes for one in cluster.workers) if cluster.in_process else 0
+        there = [cluster.workers[number] for number in cluster.alive()]
+        return sum(one.memory_limit_bytes for one in there) if cluster.in_process else 0
 
     def went_through_batches(self) -> None:
         if (session := active_session()) is not None:

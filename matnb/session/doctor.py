@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
+from matnb.backend.greetings import APART_TODO
 from matnb.backend.handshake import disagreements
-from matnb.backend.node_info import ProcessInfo, places
+from matnb.backend.node_info import ProcessInfo, paths, places
 from matnb.backend.private_sockets import SCHEME
 from matnb.config import Config
 from matnb.errors import MatnbError
@@ -19,6 +21,7 @@ from matnb.session.current import active_session, next_session_text
 from matnb.session.settings import config_with
 
 _LEAST_FREE_BYTES = 10**9
+_RECENT_SECONDS = 600.0  # in which a loss is news
 _FULL = 0.8  # of a worker's memory
 _MOST_NAMED = 3
 _NO_PORTS = ("inproc://", f"{SCHEME}://")
@@ -40,7 +43,7 @@ class Circumstances:
     owned
         Whether matnb started it.
     num_gone
-        Workers that were there and are not any more.
+        Workers that were lost or left in the last ten minutes.
     folder_free_bytes
         Of the disk with the folder of results, if there is one.
     has_widgets
@@ -49,6 +52,10 @@ class Circumstances:
         Why the cluster said nothing.
     num_silent
         Workers that are there and did not answer.
+    refused
+        What is wrong with each worker that has come since, and is not used.
+    apart
+        Which workers do not reach each other, in words.
     """
 
     places: tuple[ProcessInfo, ...]
@@ -60,11 +67,13 @@ class Circumstances:
     has_widgets: bool = True
     problem: str = ""
     num_silent: int = 0
+    refused: tuple[str, ...] = ()
+    apart: str = ""
 
     @property
     def workers(self) -> tuple[ProcessInfo, ...]:
-        """The workers that answered."""
-        return tuple(one for one in self.places if one.name.startswith("worker "))
+        """The workers that answered, and that can be used."""
+        return tuple(one for one in self.places if one.name.startswith("worker ") and one.is_known)
 
 
 class Diagnosis:
@@ -136,16 +145,20 @@ def doctor() -> Diagnosis:
     if session is None:
         return diagnosis(Circumstances(places(None), config, folder_free_bytes=free, has_widgets=has_widgets))
     cluster = session.cluster
-    num_alive = len(cluster.alive())
-    num_gone, problem = len(cluster.workers) - num_alive, ""
+    problem, apart = "", ""
     try:
-        found = places(cluster)
+        cluster.refresh()
+        found, apart = places(cluster), paths(cluster)
     except MatnbError as error:
         found, problem = places(None), str(error)
+    attendance = cluster.attendance(time.monotonic() - _RECENT_SECONDS)
+    num_alive, num_gone = attendance.num_now, attendance.num_gone
     seen = Circumstances(
-        found, config, cluster.description, cluster.owned, num_gone, free, has_widgets, problem
-    )
-    num_silent = 0 if problem else num_alive - len(seen.workers)
+        found, config, cluster.description, cluster.owned, num_gone, free, has_widgets, problem,
+        refused=attendance.refused, apart=apart,
+    )  # fmt: skip
+    num_answered = sum(one.name.startswith("worker ") for one in found)
+    num_silent = 0 if problem else num_alive - num_answered
     return diagnosis(replace(seen, num_silent=num_silent))
 
 
@@ -185,7 +198,12 @@ def _cluster(seen: Circumstances) -> Iterator[Finding]:
         )
     if seen.num_gone:
         todo = "look into their logs: a worker that takes more than its memory is ended"
-        yield Finding("cluster", f"{plural_text(seen.num_gone, 'worker')} gone", "advice", todo)
+        words = f"{plural_text(seen.num_gone, 'worker')} gone in the last ten minutes"
+        yield Finding("cluster", words, "advice", todo)
+    for why in seen.refused:
+        yield Finding("cluster", f"a worker that came is not used: {why}", "wrong", "start it again")
+    if seen.apart:
+        yield Finding("cluster", seen.apart, "wrong", APART_TODO)
 
 
 def _versions(seen: Circumstances) -> Iterator[Finding]:

@@ -45,6 +45,7 @@ from matnb.program.plan import Plan, Stored, Workers
 from matnb.program.writer import Slots
 
 _COUNTED = MatMul | MaskedMatMul | Choice  # large ones of sparse arrays are planned by counts
+_RECENT_SECONDS = 600.0  # in which a loss is news
 _RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four
 _RESTORE_SECONDS = 90.0  # at most, for one of ours that is being started again
 
@@ -245,11 +246,12 @@ class Planner:
 
     def present(self) -> tuple[Workers, Attendance]:
         """Return the workers that are there now, which may be none, and which are missing; waits for none."""
-        self._cluster.refresh_if_changed()
-        if not self._cluster.alive():
-            self._cluster.refresh()
+        if not self._cluster.seconds_away:
+            self._cluster.refresh_if_changed()
+            if not self._cluster.alive():
+                self._cluster.refresh()
         numbers = self._cluster.alive()
-        return self._workers_of(numbers), self._cluster.attendance()
+        return self._workers_of(numbers), self._cluster.attendance(time.monotonic() - _RECENT_SECONDS)
 
     def _workers_of(self, numbers: tuple[int, ...]) -> Workers:
         chosen = [self._cluster.workers[number] for number in numbers]
@@ -275,11 +277,18 @@ class Planner:
             if numbers := self._cluster.alive():
                 return numbers
             time.sleep(0.1)
-        trouble = self._cluster.attendance().trouble
+        attendance = self._cluster.attendance()
+        trouble = attendance.trouble
         reason = f", which failed with: {trouble}" if trouble else ""
-        raise WorkerLostError(
-            f"all workers were lost and none came back{reason}; call mn.stop() and start again"
-        )
+        if self._cluster.owned:
+            todo = "call mn.stop() and start again"
+        else:
+            refused = "".join(f"; one that came cannot be used: {why}" for why in attendance.refused)
+            todo = (
+                "start workers on the cluster, as by scale() of the cluster's object or by new jobs, and run "
+                f"this again{refused}"
+            )
+        raise WorkerLostError(f"all workers were lost and none came back{reason}; {todo}")
 
     def drop_dead(self, waits: bool = False) -> None:
         """Drop the arrays of workers that were lost since the last run, and look for new workers.

@@ -85,7 +85,7 @@ class Session:
         self._lock = SessionLock(cluster.stopping, self.tell, lambda thread: self._background.found(thread))
         self._background = Background(cluster.stopping, self._lock)
         self._end_resending = resend_dropped()
-        self._num_reported = 0  # of the workers that are gone
+        self._reported_at = time.monotonic()  # which workers are gone
 
     def _engine_for(self, prefix: str, in_process: bool) -> DaskEngine:
         kind = (ThreadEngine if in_process else ProcessEngine) if self.cluster.owned else DaskEngine
@@ -306,10 +306,10 @@ class Session:
 
     def _workers_text(self) -> str:
         # Of each loss once, and that workers are missing as long as they are.
-        self.cluster.refresh_if_changed()
-        attendance = self.cluster.attendance()
-        num_lost, self._num_reported = attendance.num_gone - self._num_reported, attendance.num_gone
-        return attendance_text(attendance, num_lost)
+        if not self.cluster.seconds_away:
+            self.cluster.refresh_if_changed()
+        attendance, self._reported_at = self.cluster.attendance(self._reported_at), time.monotonic()
+        return attendance_text(attendance, attendance.num_gone)
 
     def later(
         self,
@@ -695,8 +695,8 @@ class Status:
     remembers
         Whether anything is, without a handle.
     num_gone
-        Of the workers there have been, those that are lost or left; ``num_workers`` are there now, with
-        ``num_threads`` in all.
+        Of the workers there have been, those that were lost or left in the last ten minutes; ``num_workers``
+        are there now, with ``num_threads`` in all.
     workers_text
         What became of workers that are not there any more; nothing while none is gone.
     memo_dir, file_bytes
@@ -760,10 +760,15 @@ def attendance_text(attendance: Attendance, num_lost: int) -> str:
         if attendance.trouble:
             return f"{there}: starting another failed ({attendance.trouble}) and is tried again"
         return f"{there}: others are being started in the place of those that were lost"
+    if attendance.seconds_away:
+        return (
+            f"the scheduler has been away for {attendance.seconds_away:.0f} s; it is looked for all the time"
+        )
+    refused = [f"a worker that came is not used: {why}" for why in attendance.refused]
     if not num_lost:
-        return ""
+        return "; ".join(refused)
     if num_asked is not None:
         return f"{plural_text(num_now, 'worker')} now, {lost} lost before and replaced"
     if not num_now:
-        return f"no worker is left, {lost} gone: mn.stop() and start again, or wait until one comes"
-    return f"{plural_text(num_now, 'worker')} now, {lost} gone"
+        return "; ".join([f"no worker is left, {lost} gone: start some on the cluster, and go on", *refused])
+    return "; ".join([f"{plural_text(num_now, 'worker')} now, {lost} gone", *refused])

@@ -380,10 +380,10 @@ def test_a_worker_that_is_not_ready_yet_is_waited_for_if_wanted(monkeypatch: pyt
         ask, asked = cluster._ask_scheduler, []
 
         def answer_before_the_last_is_ready(timeout_seconds: float):
-            known, _ = ask(timeout_seconds)
+            known, listed, _ = ask(timeout_seconds)
             asked.append(len(asked))
             newcomer = {"inproc://elsewhere": next(iter(known.values()))}
-            return (known | newcomer, False) if len(asked) > 2 else (known, True)
+            return (known | newcomer, listed, False) if len(asked) > 2 else (known, listed, True)
 
         monkeypatch.setattr(cluster, "_ask_scheduler", answer_before_the_last_is_ready)
         cluster._has_newcomers = True

@@ -7,8 +7,11 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import pytest
+from cell_process import CellProcess
+from cli_cluster import CliCluster
 from distributed import Client, LocalCluster
 from waiting import wait_until
 
@@ -69,3 +72,36 @@ def test_a_killed_client_leaves_nothing_on_a_cluster_of_others() -> None:
         cluster.scale(3)  # and none to those that come
         client.wait_for_workers(3)
         assert not left(client)
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_a_client_that_is_killed_while_it_ships_an_array_leaves_no_block(tmp_path: Path) -> None:
+    def clients_of_matnb(dask_scheduler):
+        return sum("Matnb" in name for name in dask_scheduler.clients)
+
+    def blocks_come(dask_worker):
+        return sum("matnb" in str(story) for story in dask_worker.state.stimulus_log)
+
+    def blocks_there(dask_worker):
+        return sum("matnb" in str(key) for key in dask_worker.data)
+
+    with CliCluster(tmp_path) as cluster:
+        cluster.start_scheduler()
+        cluster.start_worker("one")
+        with Client(cluster.address, set_as_default=False) as client:
+            client.wait_for_workers(1)
+            with CellProcess() as cells:
+                connected = cells.run(f"mn.connect({cluster.address!r}, timeout_seconds=30)")
+                assert not connected.error, connected
+                # The block is at the scheduler, and comes to the worker when its owner is gone.
+                cluster.workers["one"].send_signal(signal.SIGSTOP)
+                cells.send("mn.asarray(np.ones(400_000), blocks=1).persist()")
+                time.sleep(2)
+                cells.process.kill()
+                cells.process.wait()
+            wait_until(lambda: client.run_on_scheduler(clients_of_matnb) == 0)
+            cluster.workers["one"].send_signal(signal.SIGCONT)
+            wait_until(lambda: sum(client.run(blocks_come).values()) > 0)
+            wait_until(lambda: sum(client.run(blocks_there).values()) == 0)
+            assert client.run_on_scheduler(clients_of_matnb) == 0

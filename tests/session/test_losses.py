@@ -20,7 +20,7 @@ from watching import long_work, runs, tasks_on_scheduler
 import matnb as mn
 from matnb.backend.engine_dask import DaskEngine
 from matnb.backend.futures import Answers
-from matnb.errors import CellCancelled, MatnbError
+from matnb.errors import CellCancelled, MatnbError, WorkerLostError
 from matnb.events import WorkersLost
 from matnb.magics.summary import status_text
 from matnb.program.plan import Plan
@@ -222,7 +222,7 @@ def test_a_restarted_worker_is_used_again() -> None:
 
 
 @pytest.mark.cluster
-def test_a_session_without_workers_tells_so_at_once() -> None:
+def test_a_session_without_workers_tells_so_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as theirs,
         mn.connect(theirs) as session,
@@ -239,7 +239,12 @@ def test_a_session_without_workers_tells_so_at_once() -> None:
         found = session.status()
         assert time.monotonic() - begin < 2  # work waits for eight, in which one may be started again
         assert (found.num_threads, found.num_gone) == (0, 2)
-        assert "\nno worker is left, 2 workers gone: mn.stop() and start again" in status_text(found)
+        assert "\nno worker is left, 2 workers gone: start some on the cluster, and go on\n" in status_text(
+            found
+        )
+        monkeypatch.setattr("matnb.session.planning._RESTART_SECONDS", 0.2)
+        with pytest.raises(WorkerLostError, match=r"start workers on the cluster, as by scale\(\)"):
+            float((mn.ones(20) + 1).sum())
         theirs.scale(1)
         wait_until(lambda: session.status().num_workers == 1)
         assert float((mn.ones(10) + 1).sum()) == 20

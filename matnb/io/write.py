@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence

@@ -296,15 +296,16 @@ class CsvTable(TableSource):
     def _may_be_inexact(self, columns: Sequence[pyarrow.Array]) -> bool:
         # Whether a column of floats has large ones, which may have been written as whole numbers, or NaN
         # where that is text unless the user names it.
-        from pyarrow import compute
-
         wanted = dict(self.wanted)
         for column, name, word in zip(columns, self.read_names, self.types, strict=True):
-            if word == "float64" and name not in wanted and len(column):
-                bounds = compute.min_max(column).as_py()
-                if any(one is not None and abs(one) >= _EXACT for one in bounds.values()):
-                    return True
-                if "nan" not in self.missing.of(name).words and compute.any(compute.is_nan(column)).as_py():
+            if word == "float64" and name not in wanted and len(column) > column.null_count:
+                values = column.to_numpy(zero_copy_only=False)
+                largest = max(values.max(), -values.min())
+                if largest != largest:  # there are missing ones
+                    largest = np.nanmax(np.abs(values), initial=0)
+                    if "nan" not in self.missing.of(name).words and column.drop_null().is_nan().true_count:
+                        return True
+                if largest >= _EXACT:
                     return True
         return False
 

@@ -203,15 +203,16 @@ def read_rows(
         while start < piece.stop and not is_end:
             data = b"" if len(block) > size else stream.read(size)
             is_end = not data and len(block) <= size
-            block += data
+            block = block + data if block else data
             reaches = start + len(block) >= piece.stop
             last = dialect.row_end(block, max(0, piece.stop - 1 - start)) if reaches else -1
             cut = (last if last >= 0 else dialect.row_end(block, None)) + 1
             if is_end:
                 cut = cut if last >= 0 else len(block)
             if cut:
-                yield Lines(file, block[:cut], origin, lines)
-                lines += num_newlines(block[:cut])
+                whole = block[:cut]
+                yield Lines(file, whole, origin, lines)
+                lines += num_newlines(whole)
                 start, block, size = start + cut, block[cut:], chunk_bytes
             elif len(block) > LONGEST_LINE:
                 raise _too_long(file, start, block, dialect)

@@ -20,7 +20,7 @@ from matnb.io.source import facts_of_piece, merge_facts, open_source, parse_piec
 GOOD = {
     "a.txt": "1 2\n",
     "w.txt": "1 2 0.5\n",
-    "a.mtx": "1 1 3\n",
+    "a.mtx": "1 1 333333333\n",
     "a.svm": "1 3:0.5 4:2\n",
     "a.ldac": "1 3:5\n",
 }

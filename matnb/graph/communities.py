@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError
-from matnb.graph.arguments import checked, graph_from
+from matnb.graph.arguments import checked, checked_sums, graph_from
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, eye
 from matnb.lazy.functions.elementwise import where
@@ -93,7 +93,7 @@ def modularity(A: object, labels: npt.ArrayLike | DistArray, resolution: float =
     DTypeError, ShapeError
         For anything other than a sparse square matrix, or labels that are not n whole numbers.
     OptionError
-        For a negative resolution.
+        For a negative resolution; when computed, for a weight that is negative, NaN or infinite.
 
     Examples
     --------
@@ -112,7 +112,9 @@ def modularity(A: object, labels: npt.ArrayLike | DistArray, resolution: float =
             f"modularity: labels have shape {given.shape}; give one label for each of the {n} vertices"
         )
     check_resolution(resolution, "modularity")
-    matrix = matrix * checked(1.0, matrix, "modularity")
+    matrix = matrix * (
+        checked(1.0, matrix, "modularity") * checked_sums(matrix.sum().reshape(1), "modularity")
+    )
     return modularity_of(matrix, given, resolution)
 
 
@@ -122,7 +124,7 @@ def modularity_of(matrix: DistArray, labels: DistArray, resolution: float) -> Di
     within = (matrix * (labels[:, None] == labels)).sum()
     out = scatter_reduce(matrix.sum(axis=1), labels, n)
     into = scatter_reduce(matrix.sum(axis=0), labels, n)
-    value: DistArray = within / m - resolution * (out * into).sum() / m**2
+    value: DistArray = within / m - resolution * ((out / m) * (into / m)).sum()
     return value
 
 
@@ -134,5 +136,5 @@ def check_resolution(resolution: float, algorithm: str) -> None:
     OptionError
         For one.
     """
-    if not resolution >= 0:
-        raise OptionError(f"{algorithm}: resolution={resolution}; give 0 or more")
+    if not 0 <= resolution < np.inf:
+        raise OptionError(f"{algorithm}: resolution={resolution}; give 0 or more, but not inf")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matnb.errors import OptionError
-from matnb.graph.arguments import checked, graph_from
+from matnb.graph.arguments import checked, checked_sums, graph_from
 from matnb.graph.communities import check_resolution, modularity_of
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, eye
@@ -84,7 +84,7 @@ def louvain(
     n = matrix.shape[0]
     if n == 0:
         return Communities(arange(0), asarray(np.nan))
-    matrix = matrix * checked(1.0, matrix, "louvain")
+    matrix = matrix * (checked(1.0, matrix, "louvain") * checked_sums(matrix.sum().reshape(1), "louvain"))
     if not symmetric:
         matrix = matrix + matrix.T
     rng = default_rng(seed)

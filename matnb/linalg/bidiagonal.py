@@ -17,7 +17,7 @@ from matnb.lazy.functions.linear import norm
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.loop import cond, converging, iterate, iteration
 from matnb.lazy.random import Generator
-from matnb.linalg.copies import NOT_YET, Recurrence, copies_missing, searched
+from matnb.linalg.copies import NOT_YET, LanczosStep, copies_missing, searched
 from matnb.linalg.lanczos import num_kept_of
 from matnb.linalg.orthogonal import against, following, outside
 
@@ -61,7 +61,7 @@ class _Bases(NamedTuple):
     rest: DistArray
 
 
-class _State(NamedTuple):
+class _BidiagonalSearch(NamedTuple):
     bases: _Bases
     num_kept: DistArray
     values: DistArray
@@ -69,7 +69,7 @@ class _State(NamedTuple):
     before: DistArray  # what the search for copies has found: see copies.searched
 
 
-class _Restart(NamedTuple):
+class _BidiagonalRestart(NamedTuple):
     # As lanczos.Restart; what is left of the left and right vectors, and the matrix as seen in these.
     values: DistArray
     left: DistArray
@@ -101,26 +101,26 @@ def largest_triplets(
     m, n = shape
     size = min(m, n, max(2 * k + 8, 20))
 
-    def restart(state: _State) -> _State:
+    def restart(state: _BidiagonalSearch) -> _BidiagonalSearch:
         bases = _extended(state.bases, products, state.num_kept, rng)
-        found = _Restart(*replicated(
+        found = _BidiagonalRestart(*replicated(
             partial(_triplets, k=k, tol=tol), bases.seen, bases.rest, state.before
         ))  # fmt: skip
         left, right = found.left.T @ bases.left, found.right.T @ bases.right
         new = _Bases(left, right, found.seen, bases.next, bases.rest)
-        made = _State(new, found.num_kept, found.values, found.residual, state.before)
+        made = _BidiagonalSearch(new, found.num_kept, found.values, found.residual, state.before)
         if size == min(m, n):  # the bases are all there is
             return made
         return cond(found.is_due, lambda: with_copies(made, found), lambda: made)
 
-    def with_copies(state: _State, found: _Restart) -> _State:
+    def with_copies(state: _BidiagonalSearch, found: _BidiagonalRestart) -> _BidiagonalSearch:
         bases, kept = state.bases, arange(size) < k
         known = num_kept_of(k, size, k)
         sides = bases.left[:known], bases.right[:known]
         start = outside(sides[1], rng)
         is_missing, before = copies_missing(
             partial(_away_from, sides, products),
-            Recurrence(zeros(m), start, asarray(0.0), asarray(0.0)),
+            LanczosStep(zeros(m), start, asarray(0.0), asarray(0.0)),
             found.bounds,
             found.total,
             size * most,
@@ -130,7 +130,7 @@ def largest_triplets(
         again = _Bases(left, right, where(kept, bases.seen, 0.0), start, asarray(0.0))
         return cond(
             is_missing | (before == np.inf),
-            lambda: _State(again, asarray(k), state.values, asarray(np.inf), before),
+            lambda: _BidiagonalSearch(again, asarray(k), state.values, asarray(np.inf), before),
             lambda: state,
         )
 
@@ -138,7 +138,7 @@ def largest_triplets(
     bases = _Bases(zeros((size, m)), zeros((size, n)), zeros((size, size)), first / norm(first), asarray(0.0))
     found = iterate(
         restart,
-        _State(bases, asarray(0), zeros(k), asarray(np.inf), asarray(NOT_YET)),
+        _BidiagonalSearch(bases, asarray(0), zeros(k), asarray(np.inf), asarray(NOT_YET)),
         until=lambda old, new: new.residual <= tol,
         max_iterations=most,
     )
@@ -166,8 +166,8 @@ def _extended(bases: _Bases, products: tuple[Apply, Apply], begin: DistArray, rn
 
 
 def _away_from(
-    sides: tuple[DistArray, DistArray], products: tuple[Apply, Apply], last: Recurrence
-) -> Recurrence:
+    sides: tuple[DistArray, DistArray], products: tuple[Apply, Apply], last: LanczosStep
+) -> LanczosStep:
     # A step of Golub and Kahan's for C = (1 - left' left) A (1 - right' right), which is Lanczos' for C' C:
     # C v = alpha u + beta before, C' u = alpha v + beta v of the next step.
     (left, right), (forward, backward) = sides, products
@@ -179,7 +179,7 @@ def _away_from(
     w = backward(u)
     w = w - (right @ w) @ right - alpha * v
     beta = norm(w)
-    return Recurrence(beta * u, w / not_0(beta), alpha**2 + last.before @ last.before, alpha * beta)
+    return LanczosStep(beta * u, w / not_0(beta), alpha**2 + last.before @ last.before, alpha * beta)
 
 
 def _triplets(

@@ -35,7 +35,7 @@ _SIDES = np.array([1.0, -1.0, 1.0, -1.0])
 NOT_YET, _GIVEN_UP = -np.inf, np.inf  # sums of values before a search and after one in vain
 
 
-class Recurrence(NamedTuple):
+class LanczosStep(NamedTuple):
     """A step of Lanczos' recurrence: vectors, one of which comes next, and the coefficients of the last step.
 
     Attributes
@@ -53,7 +53,7 @@ class Recurrence(NamedTuple):
 
 
 class _Shares(NamedTuple):
-    recurrence: Recurrence
+    recurrence: LanczosStep
     pivots: DistArray
     squares: DistArray  # of the last polynomial at the bounds, and of all: logarithms
     sums: DistArray
@@ -112,8 +112,8 @@ def searched(
 
 
 def copies_missing(
-    advanced: Callable[[Recurrence], Recurrence],
-    first: Recurrence,
+    advanced: Callable[[LanczosStep], LanczosStep],
+    first: LanczosStep,
     bounds: DistArray,
     total: DistArray,
     most: int,

@@ -17,7 +17,7 @@ from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.functions.ordering import argsort
 from matnb.lazy.loop import cond, converging, iterate
 from matnb.lazy.random import default_rng
-from matnb.linalg.copies import NOT_YET, ORDERS, Recurrence, copies_missing
+from matnb.linalg.copies import NOT_YET, ORDERS, LanczosStep, copies_missing
 from matnb.linalg.lanczos import Basis, Restart, extended, num_kept_of, rayleigh_ritz
 from matnb.linalg.operators import Apply, applied
 from matnb.linalg.orthogonal import outside
@@ -32,7 +32,7 @@ class Eigenpairs(NamedTuple):
     vectors: DistArray
 
 
-class _State(NamedTuple):
+class _EigenSearch(NamedTuple):
     basis: Basis
     num_kept: DistArray
     values: DistArray
@@ -135,22 +135,22 @@ def eigsh(
     if first.shape != (n,):
         raise ShapeError(f"eigsh: v0 of shape {first.shape} for a matrix of {n} rows")
 
-    def restart(state: _State) -> _State:
+    def restart(state: _EigenSearch) -> _EigenSearch:
         basis = extended(state.basis, apply, state.num_kept, rng)
         found = Restart(*replicated(
             partial(rayleigh_ritz, k=k, which=which, tol=tol), basis.projected, basis.rest, state.before
         ))  # fmt: skip
         basis = Basis(found.vectors.T @ basis.vectors, found.projected, basis.next, basis.rest)
-        made = _State(basis, found.num_kept, found.values, found.residual, state.before)
+        made = _EigenSearch(basis, found.num_kept, found.values, found.residual, state.before)
         if m == n:  # the basis is all there is
             return made
         return cond(found.is_due, lambda: with_copies(made, found), lambda: made)
 
-    def with_copies(state: _State, found: Restart) -> _State:
+    def with_copies(state: _EigenSearch, found: Restart) -> _EigenSearch:
         V, kept = state.basis.vectors, arange(m) < k
         known = V[: num_kept_of(k, m, k)]
         start = outside(known, rng)
-        begin = Recurrence(zeros(n), start, asarray(0.0), asarray(0.0))
+        begin = LanczosStep(zeros(n), start, asarray(0.0), asarray(0.0))
         is_missing, before = copies_missing(
             partial(_away_from, known, apply), begin, found.bounds, found.total, m * max_iterations
         )
@@ -160,13 +160,13 @@ def eigsh(
         goes_on = is_missing | (before == np.inf)
         return cond(
             goes_on,
-            lambda: _State(again, asarray(k), state.values, asarray(np.inf), before),
+            lambda: _EigenSearch(again, asarray(k), state.values, asarray(np.inf), before),
             lambda: state,
         )
 
     v = first / norm(first)
     start = Basis(outer(zeros(m), v), zeros((m, m)), v, asarray(0.0))
-    state = _State(start, asarray(0), zeros(k), asarray(np.inf), asarray(NOT_YET))
+    state = _EigenSearch(start, asarray(0), zeros(k), asarray(np.inf), asarray(NOT_YET))
     found = iterate(restart, state, until=lambda old, new: new.residual <= tol, max_iterations=max_iterations)
     final, _ = converging("eigsh", found, "give a larger max_iterations, tol or k")
     values, vectors = final.values, final.basis.vectors[:k].T
@@ -177,7 +177,7 @@ def eigsh(
     return Eigenpairs(values[order], vectors[:, order])
 
 
-def _away_from(V: DistArray, apply: Apply, last: Recurrence) -> Recurrence:
+def _away_from(V: DistArray, apply: Apply, last: LanczosStep) -> LanczosStep:
     # A step for (1 - V' V) A (1 - V' V)
     v = last.following
     w = apply(v)
@@ -185,4 +185,4 @@ def _away_from(V: DistArray, apply: Apply, last: Recurrence) -> Recurrence:
     alpha = v @ w
     w = w - alpha * v - last.beta * last.before
     beta = norm(w)
-    return Recurrence(v, w / where(beta > 0, beta, 1.0), alpha, beta)
+    return LanczosStep(v, w / where(beta > 0, beta, 1.0), alpha, beta)

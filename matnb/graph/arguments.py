@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from functools import partial
-from typing import cast
+from typing import Any, cast
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from matnb.blocks.foreign import is_graph
-from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError
+from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, StoredZerosWarning
+from matnb.expr.nodes import Data, Elementwise, Expr, Transpose
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, zeros
-from matnb.lazy.functions.diagonals import tril
+from matnb.lazy.functions.diagonals import diagonal, tril
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.functions.mapping import replicated
+from matnb.lazy.loop import cond
 
+_BY_WEIGHT = frozenset(
+    {
+        "pagerank", "hits", "eigenvector_centrality", "katz", "modularity", "louvain", "markov_clustering",
+        "laplacian",
+    }
+)  # fmt: skip
+_COMPARISONS = frozenset({"greater", "greater_equal", "less", "less_equal", "equal"})
+_told: WeakSet[Expr] = WeakSet()
 _LARGEST_SUM = 1e300  # of weights, so that what is divided by a sum and multiplied by a weight stays finite
 
 
 def graph_from(A: object, algorithm: str) -> DistArray:
     """Return the matrix of a graph, a sparse one or a NetworkX graph's, as a DistArray.
+
+    A stored entry is an edge, also one that is 0; of booleans only what is True. Where a matrix was masked by
+    a product or a comparison, so that it stores zeros, and the algorithm does not go by weights, a
+    :class:`matnb.errors.StoredZerosWarning` says so, once for a matrix.
 
     Raises
     ------
@@ -49,7 +65,72 @@ def graph_from(A: object, algorithm: str) -> DistArray:
             f"{algorithm} of shape {matrix.shape}: a graph is a square matrix, with a row and a column for "
             "every vertex"
         )
+    if matrix.dtype == np.bool_:
+        stored = matrix.expression
+        return matrix if stored.is_source and not isinstance(stored, Data) else matrix.eliminate_zeros()
+    masked = None if algorithm in _BY_WEIGHT else _mask_of(matrix.expression)
+    if masked is not None and matrix.expression not in _told:
+        _told.add(matrix.expression)
+        warnings.warn(
+            f"{algorithm} of a matrix masked by a comparison ({masked}): it stores a 0 where the mask is "
+            "False, and a stored entry is an edge; A.eliminate_zeros() leaves these out",
+            StoredZerosWarning,
+            stacklevel=3,
+        )
     return matrix
+
+
+def _mask_of(node: Expr) -> str | None:
+    # The name of the comparison by which a matrix was multiplied or chosen, or from which it was made.
+    match node:
+        case Elementwise(name="multiply" | "where", inputs=inputs):
+            masks = [one for one in inputs if one.dtype == np.bool_ and _is_comparison(one)]
+            others = [one for one in inputs if one.dtype != np.bool_ and one.size > 1]
+        case Elementwise(inputs=inputs) if node.sparse:
+            masks = [one for one in inputs if one.dtype == np.bool_ and _is_comparison(one)]
+            others = [one for one in inputs if one.dtype != np.bool_ and one.size > 1]
+        case Transpose(operand):
+            return _mask_of(operand)
+        case _:
+            return None
+    if masks:
+        return str(masks[0].name)  # type: ignore[attr-defined]  # each is Elementwise
+    return _mask_of(others[0]) if len(others) == 1 else None
+
+
+def _is_comparison(node: Expr) -> bool:
+    # One that may be False where an entry is stored. That is also != 0, but only of a stored 0.
+    return isinstance(node, Elementwise) and node.name in _COMPARISONS
+
+
+def loops_again(A: object, edges: DistArray, directed: bool | None) -> DistArray:
+    """Return what the sums of rows lack of degrees: of an undirected graph a self-loop counts twice.
+
+    Parameters
+    ----------
+    A
+        What the user gave.
+    edges
+        Sparse n x n: what is summed.
+    directed
+        Whether the graph is directed. None: a NetworkX graph knows, and a matrix is an undirected graph's if
+        it equals its transpose.
+
+    Returns
+    -------
+    DistArray
+        Shape (n,): the diagonal of an undirected graph, else zeros.
+    """
+    if directed is None and is_graph(A):
+        directed = bool(cast(Any, A).is_directed())
+    n = edges.shape[0]
+    if directed or not n:
+        return zeros(n, edges.dtype)
+    loops = diagonal(edges)
+    if directed is None:
+        symmetric = cond(loops.any(), lambda: ~(edges != edges.T).any(), lambda: asarray(False))
+        loops = where(symmetric, loops, loops.dtype.type(0))
+    return loops
 
 
 def vertex_from(vertex: object, num_vertices: int, algorithm: str) -> int:

@@ -16,7 +16,7 @@ from matnb.lazy.functions.linear import norm, outer
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.functions.ordering import argsort
 from matnb.lazy.loop import cond, converging, iterate
-from matnb.lazy.random import default_rng
+from matnb.lazy.random import Generator, default_rng
 from matnb.linalg.copies import NOT_YET, ORDERS, LanczosStep, copies_missing
 from matnb.linalg.lanczos import Basis, Restart, extended, num_kept_of, rayleigh_ritz
 from matnb.linalg.operators import Apply, applied
@@ -128,12 +128,27 @@ def eigsh(
             "both or neither"
         )
     apply = applied("eigsh", "A" if sigma is None else "OPinv", matrix if sigma is None else OPinv, n)
-    m = min(n, max(2 * k + 8, 20))
-    tol = max(tol, 1e-14)
     rng = default_rng(seed)
     first = rng.standard_normal(n) if v0 is None else asarray(v0).astype(np.float64)
     if first.shape != (n,):
         raise ShapeError(f"eigsh: v0 of shape {first.shape} for a matrix of {n} rows")
+
+    found = _searched(apply, first, (k, which, max(tol, 1e-14)), max_iterations, rng)
+    final, _ = converging("eigsh", found, "give a larger max_iterations, tol or k")
+    values, vectors = final.values, final.basis.vectors[:k].T
+    if sigma is None:
+        return Eigenpairs(values, vectors)
+    values = sigma + 1 / values
+    order = argsort(values)
+    return Eigenpairs(values[order], vectors[:, order])
+
+
+def _searched(
+    apply: Apply, first: DistArray, wanted: tuple[int, str, float], most: int, rng: Generator
+) -> tuple[_EigenSearch, DistArray]:
+    # The state after the last of at most ``most`` restarts, and their number.
+    (k, which, tol), n = wanted, first.shape[0]
+    m = min(n, max(2 * k + 8, 20))
 
     def restart(state: _EigenSearch) -> _EigenSearch:
         basis = extended(state.basis, apply, state.num_kept, rng)
@@ -152,7 +167,7 @@ def eigsh(
         start = outside(known, rng)
         begin = LanczosStep(zeros(n), start, asarray(0.0), asarray(0.0))
         is_missing, before = copies_missing(
-            partial(_away_from, known, apply), begin, found.bounds, found.total, m * max_iterations
+            partial(_away_from, known, apply), begin, found.bounds, found.total, m * most
         )
         # The method goes on with the pairs found, and what is away from them from where that was met.
         projected = where(kept, state.basis.projected, 0.0)
@@ -167,14 +182,7 @@ def eigsh(
     v = first / norm(first)
     start = Basis(outer(zeros(m), v), zeros((m, m)), v, asarray(0.0))
     state = _EigenSearch(start, asarray(0), zeros(k), asarray(np.inf), asarray(NOT_YET))
-    found = iterate(restart, state, until=lambda old, new: new.residual <= tol, max_iterations=max_iterations)
-    final, _ = converging("eigsh", found, "give a larger max_iterations, tol or k")
-    values, vectors = final.values, final.basis.vectors[:k].T
-    if sigma is None:
-        return Eigenpairs(values, vectors)
-    values = sigma + 1 / values
-    order = argsort(values)
-    return Eigenpairs(values[order], vectors[:, order])
+    return iterate(restart, state, until=lambda old, new: new.residual <= tol, max_iterations=most)
 
 
 def _away_from(V: DistArray, apply: Apply, last: LanczosStep) -> LanczosStep:

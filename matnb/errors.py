@@ -129,6 +129,10 @@ class FileContentWarning(UserWarning):
     """A file that was read, but may mean something else than it was read as."""
 
 
+class StoredZerosWarning(UserWarning):
+    """A computed graph that stores entries which are 0, and which an algorithm counts as edges."""
+
+
 class ConvergenceWarning(UserWarning):
     """An iterative algorithm took all its iterations and did not converge: its result is the last one's."""
 

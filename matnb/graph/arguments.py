@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from functools import partial
-from typing import cast
+from typing import Any, cast
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from matnb.blocks.foreign import is_graph
-from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError
+from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, StoredZerosWarning
+from matnb.expr.nodes import Data, Elementwise, Expr, Transpose
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, zeros
-from matnb.lazy.functions.diagonals import tril
+from matnb.lazy.functions.diagonals import diagonal, tril
+from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.labels import check_one_set
+from matnb.lazy.loop import cond
+
+_BY_WEIGHT = frozenset(
+    {
+        "pagerank", "hits", "eigenvector_centrality", "katz", "modularity", "louvain", "markov_clustering",
+        "laplacian",
+    }
+)  # fmt: skip
+_COMPARISONS = frozenset({"greater", "greater_equal", "less", "less_equal", "equal"})
+_told: WeakSet[Expr] = WeakSet()
+_LARGEST_SUM = 1e300  # of weights, so that what is divided by a sum and multiplied by a weight stays finite
 
 
 def graph_from(A: object, algorithm: str) -> DistArray:
     """Return the matrix of a graph, a sparse one or a NetworkX graph's, as a DistArray.
+
+    A stored entry is an edge, also one that is 0; of booleans only what is True. Where a matrix was masked by
+    a product or a comparison, so that it stores zeros, and the algorithm does not go by weights, a
+    :class:`matnb.errors.StoredZerosWarning` says so, once for a matrix.
 
     Raises
     ------
@@ -48,7 +67,74 @@ def graph_from(A: object, algorithm: str) -> DistArray:
             f"{algorithm} of shape {matrix.shape}: a graph is a square matrix, with a row and a column for "
             "every vertex"
         )
-    return matrix if matrix.labels is not None else DistArray(matrix.expression)  # without a pivot's labels
+    # Without a pivot's labels.
+    matrix = matrix if matrix.labels is not None else DistArray(matrix.expression)
+    if matrix.dtype == np.bool_:
+        stored = matrix.expression
+        return matrix if stored.is_source and not isinstance(stored, Data) else matrix.eliminate_zeros()
+    masked = None if algorithm in _BY_WEIGHT else _mask_of(matrix.expression)
+    if masked is not None and matrix.expression not in _told:
+        _told.add(matrix.expression)
+        warnings.warn(
+            f"{algorithm} of a matrix masked by a comparison ({masked}): it stores a 0 where the mask is "
+            "False, and a stored entry is an edge; A.eliminate_zeros() leaves these out",
+            StoredZerosWarning,
+            stacklevel=3,
+        )
+    return matrix
+
+
+def _mask_of(node: Expr) -> str | None:
+    # The name of the comparison by which a matrix was multiplied or chosen, or from which it was made.
+    match node:
+        case Elementwise(name="multiply" | "where", inputs=inputs):
+            masks = [one for one in inputs if one.dtype == np.bool_ and _is_comparison(one)]
+            others = [one for one in inputs if one.dtype != np.bool_ and one.size > 1]
+        case Elementwise(inputs=inputs) if node.sparse:
+            masks = [one for one in inputs if one.dtype == np.bool_ and _is_comparison(one)]
+            others = [one for one in inputs if one.dtype != np.bool_ and one.size > 1]
+        case Transpose(operand):
+            return _mask_of(operand)
+        case _:
+            return None
+    if masks:
+        return str(masks[0].name)  # type: ignore[attr-defined]  # each is Elementwise
+    return _mask_of(others[0]) if len(others) == 1 else None
+
+
+def _is_comparison(node: Expr) -> bool:
+    # One that may be False where an entry is stored. That is also != 0, but only of a stored 0.
+    return isinstance(node, Elementwise) and node.name in _COMPARISONS
+
+
+def loops_again(A: object, edges: DistArray, directed: bool | None) -> DistArray:
+    """Return what the sums of rows lack of degrees: of an undirected graph a self-loop counts twice.
+
+    Parameters
+    ----------
+    A
+        What the user gave.
+    edges
+        Sparse n x n: what is summed.
+    directed
+        Whether the graph is directed. None: a NetworkX graph knows, and a matrix is an undirected graph's if
+        it equals its transpose.
+
+    Returns
+    -------
+    DistArray
+        Shape (n,): the diagonal of an undirected graph, else zeros.
+    """
+    if directed is None and is_graph(A):
+        directed = bool(cast(Any, A).is_directed())
+    n = edges.shape[0]
+    if directed or not n:
+        return zeros(n, edges.dtype)
+    loops = diagonal(edges)
+    if directed is None:
+        symmetric = cond(loops.any(), lambda: ~(edges != edges.T).any(), lambda: asarray(False))
+        loops = where(symmetric, loops, loops.dtype.type(0))
+    return loops
 
 
 def vertex_from(vertex: object, num_vertices: int, algorithm: str) -> int:
@@ -119,7 +205,8 @@ def checked(value: float, matrix: DistArray, algorithm: str, rule: str = "0 or m
     DTypeError
         For complex weights.
     OptionError
-        When it is computed, for a weight that is not "0 or more", "above 0" or, of "numbers", NaN.
+        When it is computed, for a weight that is not "0 or more", "above 0" or, of "numbers", NaN, of "finite
+        numbers", infinite, too.
     """
     if matrix.dtype.kind == "c":
         raise DTypeError(f"{algorithm}: weights of dtype {matrix.dtype} have no order; give real weights")
@@ -128,14 +215,137 @@ def checked(value: float, matrix: DistArray, algorithm: str, rule: str = "0 or m
     least = matrix.min()
     if rule == "above 0":  # of what is stored
         least = matmul(matrix.astype(np.float64), zeros(matrix.shape[0]), "min_plus").min()
+    if rule == "finite numbers":
+        least = where(np.isfinite(least), matrix.max(), least)
     call = partial(_checked, value=value, algorithm=algorithm, rule=rule)
     return cast(DistArray, replicated(call, least, like=value))
 
 
 def _checked(least: np.floating | np.integer, value: float, algorithm: str, rule: str) -> float:
-    if not {"0 or more": least >= 0, "above 0": least > 0, "numbers": least == least}[rule]:
+    holds = {
+        "0 or more": least >= 0, "above 0": least > 0, "numbers": least == least,
+        "finite numbers": np.isfinite(least),
+    }  # fmt: skip
+    if not holds[rule]:
         raise OptionError(f"{algorithm}: a weight is {float(least)}; weights must be {rule}")
     return value
+
+
+def checked_sums(sums: DistArray, algorithm: str, needs_edges: bool = False) -> DistArray:
+    """Return 1.0, which cannot be had without a look at the sums of the weights that vertices have.
+
+    Parameters
+    ----------
+    sums
+        float64 of shape (n,), none negative.
+    algorithm
+        What the user called.
+    needs_edges
+        Where no weight is above 0 there is no answer.
+
+    Raises
+    ------
+    OptionError
+        When it is computed: for a weight that is infinite, sums that are too large or too small for what is
+        computed of them, and for a graph without weights where these are needed.
+    """
+    if not sums.shape[0]:
+        return asarray(1.0)
+    least = where(sums > 0, sums, np.inf).min()
+    call = partial(_checked_sums, algorithm=algorithm, needs_edges=needs_edges)
+    return cast(DistArray, replicated(call, least, sums.max(), like=1.0))
+
+
+def _checked_sums(least: np.floating, largest: np.floating, algorithm: str, needs_edges: bool) -> float:
+    if largest > _LARGEST_SUM:  # of NaN speaks the check of weights
+        reason = (
+            "a weight is inf, or weights sum to" if np.isinf(largest) else "the weights of a vertex sum to"
+        )
+        raise OptionError(
+            f"{algorithm}: {reason} {float(largest):.3g}; weights must be finite, and their sums at most "
+            f"{_LARGEST_SUM:g}: divide them by the largest"
+        )
+    if largest == 0:
+        if needs_edges:
+            raise OptionError(
+                f"{algorithm} of a graph in which no edge has a weight above 0: nothing is ranked"
+            )
+        return 1.0
+    if least < 1 / _LARGEST_SUM:
+        raise OptionError(
+            f"{algorithm}: the weights of a vertex sum to {float(least):.3g}; sums must be 0 or at least "
+            f"{1 / _LARGEST_SUM:g}: divide them by the largest"
+        )
+    return 1.0
+
+
+def unit_of_weights(matrix: DistArray, algorithm: str, needs_edges: bool = False) -> DistArray:
+    """Return a power of 2 by which the largest weight is from 1 to 2; 1.0 where no weight is above 0.
+
+    Products with it are exact, so what is computed of weights does not depend on their unit.
+
+    Raises
+    ------
+    OptionError
+        When it is computed: for weights that are negative, NaN or infinite; where no weight is above 0 and
+        edges are needed.
+    """
+    if not matrix.shape[0]:
+        return asarray(1.0)
+    one = checked(1.0, matrix, algorithm)
+    call = partial(_unit, algorithm=algorithm, needs_edges=needs_edges)
+    return one * cast(DistArray, replicated(call, matrix.max().astype(np.float64), like=1.0))
+
+
+def _unit(largest: np.floating, algorithm: str, needs_edges: bool) -> float:
+    if largest == np.inf:
+        raise OptionError(f"{algorithm}: a weight is inf; weights must be finite")
+    if needs_edges and largest == 0:
+        raise OptionError(f"{algorithm} of a graph in which no edge has a weight above 0: nothing is ranked")
+    if not largest > 0:  # of NaN and of what is negative speaks the other check
+        return 1.0
+    return float(2.0 ** np.clip(1 - np.frexp(largest)[1], -1000, 1000))
+
+
+def proportions(values: npt.ArrayLike | DistArray, n: int, algorithm: str, name: str) -> DistArray:
+    """Return n numbers as shares, whose sum is 1.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For complex numbers, and another length.
+    OptionError
+        For numbers that are negative, NaN or infinite, or all 0: at once for numbers of this process, and
+        else when they are computed.
+    """
+    given = asarray(values)
+    if given.dtype.kind == "c":
+        raise DTypeError(f"{algorithm}: {name} of dtype {given.dtype}; give real numbers")
+    if given.shape != (n,):
+        raise ShapeError(
+            f"{algorithm}: {name} of shape {given.shape} for {n} vertices; give one number for each vertex"
+        )
+    given = given.astype(np.float64)
+    if n == 0:
+        return given
+    call = partial(_scale, algorithm=algorithm, name=name)
+    if not isinstance(values, DistArray):
+        numbers = np.asarray(values, np.float64)
+        with np.errstate(over="ignore"):  # that is what the scale is for
+            call(numbers.min(), numbers.max(), numbers.sum())
+    scaled = given / cast(DistArray, replicated(call, given.min(), given.max(), given.sum(), like=1.0))
+    shares: DistArray = scaled / scaled.sum()
+    return shares
+
+
+def _scale(least: np.floating, largest: np.floating, total: np.floating, algorithm: str, name: str) -> float:
+    # By what numbers are divided so that they can be added.
+    if not least >= 0 or largest == np.inf:
+        bad = least if not least >= 0 else largest
+        raise OptionError(f"{algorithm}: {name} has the number {float(bad)}; give finite numbers, 0 or more")
+    if largest == 0:
+        raise OptionError(f"{algorithm}: {name} is 0 for every vertex; give a number above 0 for some")
+    return 1.0 if 1 / _LARGEST_SUM <= total <= _LARGEST_SUM else float(largest)
 
 
 def check_tolerance(tolerance: float, algorithm: str) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
+from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
+from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.loop import iterate, iteration
 
 Matrices = tuple[DistArray, DistArray, DistArray]
@@ -47,7 +49,30 @@ def ways_outward(edges: DistArray, at_source: DistArray) -> Ways:
     (_, num_ways, depth), rounds = iterate(
         outward, start, until=lambda old, new: ~(new[0] > 0).any(), max_iterations=edges.shape[0]
     )
-    return Ways(num_ways, depth, rounds)
+    return Ways(counted(num_ways), depth, rounds)
+
+
+def counted(num_ways: DistArray) -> DistArray:
+    """Return numbers of shortest paths.
+
+    Raises
+    ------
+    OptionError
+        When they are computed, for more than a float64 holds.
+    """
+    if not num_ways.shape[0]:
+        return num_ways
+    finite: DistArray = num_ways * cast(DistArray, replicated(_check_count, num_ways.max(), like=1.0))
+    return finite
+
+
+def _check_count(largest: np.floating) -> float:
+    if not np.isfinite(largest):
+        raise OptionError(
+            "betweenness: two vertices have more shortest paths than a float64 can count (1.8e308): give a "
+            "part of the graph, or weights that differ"
+        )
+    return 1.0
 
 
 def dependencies_inward(edges: DistArray, ways: Ways) -> DistArray:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError
-from matnb.graph.arguments import checked, graph_from
+from matnb.graph.arguments import checked, checked_sums, graph_from, loops_again
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, eye
 from matnb.lazy.functions.elementwise import where
@@ -66,12 +66,17 @@ def label_propagation(A: object, max_iterations: int = 10, symmetric: bool = Fal
     return labels
 
 
-def modularity(A: object, labels: npt.ArrayLike | DistArray, resolution: float = 1.0) -> DistArray:
+def modularity(
+    A: object,
+    labels: npt.ArrayLike | DistArray,
+    resolution: float = 1.0,
+    directed: bool | None = None,
+) -> DistArray:
     """Return the modularity of communities: the share of weight within them, beyond what chance would give.
 
     Newman and Girvan 2004, for directed graphs Leicht and Newman 2008, "Community Structure in Directed
     Networks": the sum over i and j of one community of ``A[i, j] / m - resolution out[i] in[j] / m**2``, m
-    the sum of all weights.
+    the sum of all weights. Of an undirected graph a self-loop counts twice, as in NetworkX.
 
     Parameters
     ----------
@@ -82,6 +87,8 @@ def modularity(A: object, labels: npt.ArrayLike | DistArray, resolution: float =
         n whole numbers, 0 to n - 1: the community of each vertex.
     resolution
         Values above 1 favor smaller communities (Reichardt and Bornholdt 2006).
+    directed
+        False for an undirected graph, as in :func:`degree`.
 
     Returns
     -------
@@ -93,7 +100,7 @@ def modularity(A: object, labels: npt.ArrayLike | DistArray, resolution: float =
     DTypeError, ShapeError
         For anything other than a sparse square matrix, or labels that are not n whole numbers.
     OptionError
-        For a negative resolution.
+        For a negative resolution; when computed, for a weight that is negative, NaN or infinite.
 
     Examples
     --------
@@ -112,17 +119,25 @@ def modularity(A: object, labels: npt.ArrayLike | DistArray, resolution: float =
             f"modularity: labels have shape {given.shape}; give one label for each of the {n} vertices"
         )
     check_resolution(resolution, "modularity")
-    matrix = matrix * checked(1.0, matrix, "modularity")
-    return modularity_of(matrix, given, resolution)
+    matrix = matrix * (
+        checked(1.0, matrix, "modularity") * checked_sums(matrix.sum().reshape(1), "modularity")
+    )
+    return modularity_of(matrix, loops_again(A, matrix, directed), given, resolution)
 
 
-def modularity_of(matrix: DistArray, labels: DistArray, resolution: float) -> DistArray:
-    """Return what :func:`modularity` does, of a matrix of float64 and labels that were looked at."""
-    n, m = matrix.shape[0], matrix.sum()
-    within = (matrix * (labels[:, None] == labels)).sum()
-    out = scatter_reduce(matrix.sum(axis=1), labels, n)
-    into = scatter_reduce(matrix.sum(axis=0), labels, n)
-    value: DistArray = within / m - resolution * (out * into).sum() / m**2
+def modularity_of(matrix: DistArray, loops: DistArray, labels: DistArray, resolution: float) -> DistArray:
+    """Return what :func:`modularity` does, of a matrix of float64 and labels that were looked at.
+
+    Parameters
+    ----------
+    loops
+        By which the diagonal of the matrix is larger in what is measured; shape (n,).
+    """
+    n, m = matrix.shape[0], matrix.sum() + loops.sum()
+    within = (matrix * (labels[:, None] == labels)).sum() + loops.sum()
+    out = scatter_reduce(matrix.sum(axis=1) + loops, labels, n)
+    into = scatter_reduce(matrix.sum(axis=0) + loops, labels, n)
+    value: DistArray = within / m - resolution * ((out / m) * (into / m)).sum()
     return value
 
 
@@ -134,5 +149,5 @@ def check_resolution(resolution: float, algorithm: str) -> None:
     OptionError
         For one.
     """
-    if not resolution >= 0:
-        raise OptionError(f"{algorithm}: resolution={resolution}; give 0 or more")
+    if not 0 <= resolution < np.inf:
+        raise OptionError(f"{algorithm}: resolution={resolution}; give 0 or more, but not inf")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from matnb.blocks.foreign import is_graph
 from matnb.errors import OptionError, suggestion
-from matnb.graph.arguments import graph_from
+from matnb.graph.arguments import graph_from, loops_again
 from matnb.lazy.array import DistArray
 from matnb.lazy.functions.diagonals import diag, tril, triu
 from matnb.lazy.functions.elementwise import where
@@ -13,18 +14,24 @@ from matnb.lazy.functions.elementwise import where
 DIRECTIONS = "out", "in", "both"
 
 
-def degree(A: object, direction: str = "out", weighted: bool = False) -> DistArray:
-    """Return the number of edges of each vertex, or the sum of their weights.
+def degree(
+    A: object, direction: str = "out", weighted: bool = False, directed: bool | None = None
+) -> DistArray:
+    """Return the number of edges of each vertex, or the sum of their weights, as NetworkX has them.
 
     Parameters
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
     direction
-        "out" for edges that leave a vertex, "in" for those that enter it, "both" for all: a self-loop counts
-        twice, as in NetworkX.
+        Of a directed graph, "out" for edges that leave a vertex, "in" for those that enter it, "both" for
+        all: a self-loop counts twice. Of an undirected graph "out" and "in" are the same.
     weighted
         Sum the weights instead of counting the edges.
+    directed
+        False for an undirected graph, of which A stores both directions of each edge: a self-loop counts
+        twice, as it has both ends at its vertex. By default a NetworkX graph knows, and a matrix is an
+        undirected graph's if it equals its transpose, which is looked at only where there are self-loops.
 
     Returns
     -------
@@ -52,10 +59,11 @@ def degree(A: object, direction: str = "out", weighted: bool = False) -> DistArr
     if direction == "both":
         both: DistArray = edges.sum(axis=1) + edges.sum(axis=0)
         return both
-    return edges.sum(axis=1 if direction == "out" else 0)
+    sums: DistArray = edges.sum(axis=1 if direction == "out" else 0)
+    return sums + loops_again(A, edges, directed)
 
 
-def degree_centrality(A: object, direction: str = "out") -> DistArray:
+def degree_centrality(A: object, direction: str = "out", directed: bool | None = None) -> DistArray:
     """Return the degree centrality of each vertex: the share of the other vertices it has an edge to.
 
     Freeman 1978, "Centrality in Social Networks: Conceptual Clarification".
@@ -67,6 +75,8 @@ def degree_centrality(A: object, direction: str = "out") -> DistArray:
     direction
         "out", "in" or "both", as in :func:`degree`. NetworkX's ``degree_centrality`` corresponds to "both"
         for a directed graph, and to "out" for an undirected one.
+    directed
+        As in :func:`degree`: of an undirected graph a self-loop counts twice.
 
     Returns
     -------
@@ -84,7 +94,8 @@ def degree_centrality(A: object, direction: str = "out") -> DistArray:
     >>> mn.graph.degree_centrality(sp.csr_array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])).compute()
     array([1. , 0.5, 0.5])
     """
-    degrees = degree(graph_from(A, "degree_centrality"), direction)
+    graph = A if is_graph(A) else graph_from(A, "degree_centrality")
+    degrees = degree(graph, direction, directed=directed)
     n = degrees.shape[0]
     if n == 1:
         return degrees * 0 + 1.0  # as NetworkX has it

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import ShapeError
-from matnb.graph.arguments import check_tolerance, checked, graph_from
+from matnb.errors import OptionError, ShapeError
+from matnb.graph.arguments import check_tolerance, checked, graph_from, unit_of_weights
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, full
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.linear import norm
+from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.loop import converging, iterate
 
 
@@ -29,7 +30,8 @@ def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: i
     """Return the eigenvector centrality: each vertex's is proportional to the sum of its predecessors'.
 
     The eigenvector of the largest eigenvalue of A' (Bonacich 1987, "Power and Centrality: A Family of
-    Measures"), by power iteration with A' + I, which converges on bipartite graphs too.
+    Measures"), by power iteration with A' + I, weights divided by the largest, which
+    converges on bipartite graphs too.
 
     Parameters
     ----------
@@ -51,7 +53,7 @@ def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: i
     DTypeError, ShapeError
         For anything other than a sparse square matrix.
     OptionError
-        For a tolerance that is not above 0.
+        For a tolerance that is not above 0; when computed, for a weight that is negative, NaN or infinite.
 
     Examples
     --------
@@ -65,10 +67,12 @@ def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: i
     n = matrix.shape[0]
 
     def step(x: DistArray) -> DistArray:
-        y = x + matrix.T @ x
+        y = x + matrix.T @ (unit * x)
         return y / norm(y)
 
-    start = full(n, 1 / max(n, 1)) * checked(1.0, matrix, "eigenvector_centrality")
+    # In the unit of the largest weight, lest x outweigh what comes from neighbors, or that overflow.
+    unit = unit_of_weights(matrix, "eigenvector_centrality")
+    start = full(n, 1 / max(n, 1))
     found = iterate(step, start, until=is_settled(n * tolerance), max_iterations=max_iterations)
     return Centrality(*converging("eigenvector_centrality", found))
 
@@ -110,7 +114,8 @@ def katz(
     DTypeError, ShapeError
         For anything other than a sparse square matrix, or a beta of another length.
     OptionError
-        For a tolerance that is not above 0; when computed, for a weight that is NaN.
+        For a tolerance that is not above 0, or an alpha that is not finite; when computed, for a beta or a
+        weight that is not finite.
 
     Examples
     --------
@@ -121,6 +126,8 @@ def katz(
     """
     matrix = graph_from(A, "katz")
     check_tolerance(tolerance, "katz")
+    if not np.isfinite(alpha):
+        raise OptionError(f"katz: alpha={alpha}; give a finite number")
     n = matrix.shape[0]
     own = asarray(beta).astype(np.float64)
     if own.shape not in {(), (n,)}:
@@ -132,11 +139,18 @@ def katz(
         new: DistArray = alpha * (matrix.T @ x) + own
         return new
 
-    start = full(n, 0.0) * checked(1.0, matrix, "katz", "numbers")
+    start = full(n, 0.0) * checked(1.0, matrix, "katz", "finite numbers")
+    start = start * cast(DistArray, replicated(_check_beta, abs(own).max(), like=1.0)) if n else start
     iterated = iterate(step, start, until=is_settled(n * tolerance), max_iterations=max_iterations)
     remedy = "give a smaller alpha, or a larger max_iterations or tolerance"
     found, taken = converging("katz", iterated, remedy)
     return Centrality(found / norm(found) if normalized else found, taken)
+
+
+def _check_beta(largest: np.floating) -> float:
+    if not np.isfinite(largest):
+        raise OptionError(f"katz: beta has the magnitude {float(largest)}; give finite numbers")
+    return 1.0
 
 
 def is_settled(limit: float) -> Callable[[DistArray, DistArray], object]:

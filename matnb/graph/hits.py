@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from matnb.graph.arguments import check_tolerance, checked, graph_from
+from matnb.graph.arguments import check_tolerance, graph_from, unit_of_weights
 from matnb.graph.eigenvector import is_settled
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import full
@@ -46,7 +46,8 @@ def hits(A: object, tolerance: float = 1e-8, max_iterations: int = 100) -> HubsA
     DTypeError, ShapeError
         For anything other than a sparse square matrix.
     OptionError
-        For a tolerance that is not above 0; when computed, for a weight that is negative or NaN.
+        For a tolerance that is not above 0; when computed, for a weight that is negative, NaN or infinite,
+        and for a graph in which no edge has a weight above 0, which has neither hubs nor authorities.
 
     Examples
     --------
@@ -60,13 +61,14 @@ def hits(A: object, tolerance: float = 1e-8, max_iterations: int = 100) -> HubsA
     n = matrix.shape[0]
 
     def step(hubs: DistArray) -> DistArray:
-        new = matrix @ (matrix.T @ hubs)
+        new = matrix @ (unit * (matrix.T @ (unit * hubs)))
         # Sums of hubs, not their largest, so that the result is the same scaled in whichever way.
         scaled: DistArray = new / new.sum()
         return scaled
 
-    start = full(n, 1 / max(n, 1)) * checked(1.0, matrix, "hits")
+    unit = unit_of_weights(matrix, "hits", needs_edges=True)
+    start = full(n, 1 / max(n, 1))
     found = iterate(step, start, until=is_settled(tolerance), max_iterations=max_iterations)
     hubs, taken = converging("hits", found)
-    authorities = matrix.T @ hubs
+    authorities = matrix.T @ (unit * hubs)
     return HubsAuthorities(hubs, authorities / authorities.sum(), taken)

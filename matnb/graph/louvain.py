@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from matnb.errors import OptionError
-from matnb.graph.arguments import checked, graph_from
+from matnb.graph.arguments import checked, checked_sums, graph_from, loops_again
 from matnb.graph.communities import check_resolution, modularity_of
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import arange, asarray, eye
+from matnb.lazy.creation import arange, asarray, eye, zeros
 from matnb.lazy.fields import has_fields
-from matnb.lazy.functions.diagonals import tril, triu
+from matnb.lazy.functions.diagonals import diag, tril, triu
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.loop import iterate
@@ -47,7 +47,7 @@ def louvain(
     ----------
     A
         Sparse n x n matrix; ``A[i, j]`` is the nonnegative weight of the edge from i to j. Weights of both
-        directions are added.
+        directions are added; a self-loop of an undirected graph counts twice, as in :func:`degree`.
     resolution
         Values above 1 favor smaller communities.
     threshold
@@ -62,7 +62,7 @@ def louvain(
     -------
     Communities
         ``labels``, int64 of shape (n,): the smallest vertex of each vertex's community; ``modularity``,
-        float64: that of these labels, as by :func:`modularity`.
+        float64: that of these labels, as by :func:`modularity`, of the graph with both directions added.
 
     Raises
     ------
@@ -86,7 +86,8 @@ def louvain(
     n = matrix.shape[0]
     if n == 0:
         return Communities(arange(0), asarray(np.nan))
-    matrix = matrix * checked(1.0, matrix, "louvain")
+    matrix = matrix * (checked(1.0, matrix, "louvain") * checked_sums(matrix.sum().reshape(1), "louvain"))
+    matrix = matrix + diag(loops_again(A, matrix, False if symmetric else None)).eliminate_zeros()
     if not symmetric:
         matrix = matrix + matrix.T
     rng = default_rng(seed)
@@ -119,7 +120,7 @@ def louvain(
         def step(moved: Moved) -> Moved:
             current, best, highest, quiet = moved
             current = move(level, current)
-            reached = modularity_of(level, current, resolution)
+            reached = modularity_of(level, zeros(n), current, resolution)
             better = reached > highest
             quiet = where(reached > highest + threshold, 0, quiet + 1)
             return current, where(better, current, best), where(better, reached, highest), quiet
@@ -133,6 +134,6 @@ def louvain(
         joined = eye(n)[best]
         return joined.T @ level @ joined, best[labels], value
 
-    start = matrix, vertices, modularity_of(matrix, vertices, resolution)
+    start = matrix, vertices, modularity_of(matrix, zeros(n), vertices, resolution)
     (_, labels, value), _ = iterate(next_level, start, until=no_gain, max_iterations=_MOST_ROUNDS)
     return Communities(scatter_reduce(vertices, labels, n, monoid="min")[labels], value)

@@ -7,11 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from matnb.errors import OptionError
-from matnb.graph.arguments import checked, graph_from
+from matnb.graph.arguments import checked, checked_sums, graph_from
 from matnb.graph.components import connected_components
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import arange, asarray, eye
+from matnb.lazy.creation import arange, asarray
 from matnb.lazy.fields import has_fields
+from matnb.lazy.functions.diagonals import diag
+from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import converging, iterate
 
 
@@ -48,7 +50,8 @@ def markov_clustering(
     inflation
         The power of the elements, above 1: larger values give smaller clusters.
     loop_weight
-        The weight added to each vertex's self-loop.
+        The weight added to each vertex's self-loop, in terms of the heaviest of its edges; of 1 where it has
+        none.
     threshold
         Probabilities below this are dropped, except the largest of each vertex.
     tolerance
@@ -68,8 +71,9 @@ def markov_clustering(
     DTypeError, ShapeError
         For anything other than a sparse square matrix.
     OptionError
-        For an expansion below 2, an inflation that is not above 1, a threshold outside 0 to 1, a tolerance
-        that is not above 0; when it is computed, for a weight that is negative or NaN.
+        For an expansion below 2, an inflation that is not above 1, a negative loop weight, a threshold
+        outside 0 to 1, a tolerance that is not above 0; when it is computed, for a weight that is negative,
+        NaN or infinite.
 
     Examples
     --------
@@ -79,7 +83,7 @@ def markov_clustering(
     array([0, 0, 2, 2])
     """
     matrix = graph_from(A, "markov_clustering").astype(np.float64)
-    _check(expansion, inflation, threshold, tolerance)
+    _check(expansion, inflation, loop_weight, threshold, tolerance)
     n = matrix.shape[0]
     if n == 0:
         return Clusters(arange(0), matrix, asarray(0))
@@ -90,7 +94,12 @@ def markov_clustering(
             spread = spread @ flow
         return _shares(_large(_shares(spread**inflation), threshold))
 
-    start = _shares(matrix.T * checked(1.0, matrix, "markov_clustering") + loop_weight * eye(n))
+    # The walk may stay where it is, as readily as take the heaviest edge, whatever the unit of weights.
+    heaviest = matrix.max(axis=1)
+    loops = diag(loop_weight * where(heaviest > 0, heaviest, 1.0))
+    weights = matrix.T * checked(1.0, matrix, "markov_clustering")
+    weights = weights * checked_sums(matrix.sum(axis=1), "markov_clustering")
+    start = _shares(weights + loops)
     found = iterate(
         step,
         start,
@@ -102,7 +111,8 @@ def markov_clustering(
 
 
 def _shares(flow: DistArray) -> DistArray:
-    shares: DistArray = flow / flow.sum(axis=0)
+    sums = flow.sum(axis=0)
+    shares: DistArray = flow / where(sums > 0, sums, 1.0)
     return shares
 
 
@@ -111,11 +121,13 @@ def _large(flow: DistArray, threshold: float) -> DistArray:
     return (flow * stays).eliminate_zeros()
 
 
-def _check(expansion: int, inflation: float, threshold: float, tolerance: float) -> None:
+def _check(expansion: int, inflation: float, loop_weight: float, threshold: float, tolerance: float) -> None:
     if expansion < 2:
         raise OptionError(f"markov_clustering: expansion={expansion}; give 2 or more")
-    if not inflation > 1:
-        raise OptionError(f"markov_clustering: inflation={inflation}; give a number above 1")
+    if not 1 < inflation < np.inf:
+        raise OptionError(f"markov_clustering: inflation={inflation}; give a number above 1, but not inf")
+    if not 0 <= loop_weight < np.inf:
+        raise OptionError(f"markov_clustering: loop_weight={loop_weight}; give a finite number, 0 or more")
     if not 0 <= threshold < 1:
         raise OptionError(f"markov_clustering: threshold={threshold}; give 0 to 1")
     if not tolerance > 0:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import OptionError, ShapeError
-from matnb.graph.arguments import checked, graph_from
+from matnb.errors import OptionError
+from matnb.graph.arguments import checked, checked_sums, graph_from, proportions
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray, full
+from matnb.lazy.creation import full
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import converging, iterate
@@ -50,9 +50,10 @@ def pagerank(
     max_iterations
         Maximum number of iterations.
     personalization
-        The distribution of jumps, n numbers in proportion to it; by default uniform.
+        The distribution of jumps, n numbers in proportion to it, none negative and not all 0; by default
+        uniform.
     start
-        Initial ranks, n numbers in proportion to them; by default uniform.
+        Initial ranks, n numbers in proportion to them, as for ``personalization``; by default uniform.
 
     Returns
     -------
@@ -65,8 +66,9 @@ def pagerank(
     DTypeError, ShapeError
         For anything other than a sparse square matrix, complex weights, or vectors of another length.
     OptionError
-        For a damping outside 0 to 1, or a negative tolerance; when computed, for a weight that is negative or
-        NaN.
+        For a damping outside 0 to 1, or a negative tolerance; for ``personalization`` or ``start`` with a
+        number that is negative, NaN or infinite, or all 0; when computed, for a weight that is negative, NaN
+        or infinite, and weights whose sum at a vertex is outside 1e-300 to 1e300.
 
     Examples
     --------
@@ -83,12 +85,15 @@ def pagerank(
         raise OptionError(f"pagerank: tolerance={tolerance}; give a number above 0, or None")
     n = matrix.shape[0]
     even = 1 / max(n, 1)
-    x = full(n, even) if start is None else _proportions(start, n, "start")
-    x = x * checked(1.0, matrix, "pagerank")
-    jump = even if personalization is None else _proportions(personalization, n, "personalization")
+    x = full(n, even) if start is None else proportions(start, n, "pagerank", "start")
+    jump: float | DistArray = even
+    if personalization is not None:
+        jump = proportions(personalization, n, "pagerank", "personalization")
 
     # x' = d A' D^-1 x + (d (sum of x over the vertices without edges) + 1 - d) jump,  D the sums of the rows
-    out = matrix.sum(axis=1)
+    x = x * checked(1.0, matrix, "pagerank")
+    out = matrix.sum(axis=1, dtype=np.float64)  # whole numbers would wrap
+    x = x * checked_sums(out, "pagerank")
     dangling = out == 0
     share = where(dangling, 0.0, damping / out)
 
@@ -101,13 +106,3 @@ def pagerank(
 
     found = iterate(step, x, until=is_settled if tolerance else None, max_iterations=max_iterations)
     return Ranking(*(converging("pagerank", found) if tolerance else found))
-
-
-def _proportions(values: npt.ArrayLike | DistArray, n: int, name: str) -> DistArray:
-    given = asarray(values).astype(np.float64)
-    if given.shape != (n,):
-        raise ShapeError(
-            f"pagerank: {name} of shape {given.shape} for {n} vertices; give one number for each vertex"
-        )
-    shares: DistArray = given / given.sum()
-    return shares

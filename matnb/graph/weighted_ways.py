@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, cast
 
 import numpy as np
 
+from matnb.errors import OptionError
+from matnb.graph.brandes import counted
 from matnb.graph.sssp import distances_along, tight_edges
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import zeros
+from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
-from matnb.lazy.loop import iterate
+from matnb.lazy.functions.mapping import replicated
+from matnb.lazy.loop import cond, iterate
+
+_MOST_LEVELS = 64  # of weights that are lost beside larger ones: doubles have 2100 binary places
 
 
 class WeightedWays(NamedTuple):
@@ -20,7 +26,7 @@ class WeightedWays(NamedTuple):
     Attributes
     ----------
     tight
-        Sparse, n x n: 1 at the edges that they go over.
+        Sparse, n x n: 1 at the edges that they go over, none of them in a circle.
     num_ways
         float64 of shape (n,): how many lead to each vertex.
     dependency
@@ -48,16 +54,55 @@ def weighted_ways(matrix: DistArray, at_source: DistArray, far: DistArray) -> We
         The length of a path that is not there.
     """
     n = matrix.shape[0]
-    tight = tight_edges(matrix, distances_along(matrix, at_source, far))
+    tight = _ordered(matrix, at_source, far)
     first = at_source.astype(np.float64)
-    num_ways = _settled(lambda ways: first + tight.T @ ways, first)
+    num_ways = counted(_settled(lambda ways: first + tight.T @ ways, first))
     counts = np.maximum(num_ways, 1.0)  # of what is not reached nothing is counted
     depends = _settled(lambda one: num_ways * (tight @ ((1 + one) / counts)), zeros(n))
     return WeightedWays(tight, num_ways, where(at_source, 0.0, depends))
 
 
-def _settled(step: Callable[[DistArray], DistArray], start: DistArray) -> DistArray:
-    found, _ = iterate(
-        step, start, until=lambda old, new: (old == new).all(), max_iterations=start.shape[0] + 1
+def _ordered(matrix: DistArray, at_source: DistArray, far: DistArray) -> DistArray:
+    # The edges of the shortest paths, as ones. Of (v, w) with d[v] + A[v, w] = d[w] the weight may be so
+    # small that it is lost, and d[v] = d[w]: such edges go round in circles. They are on a shortest path if
+    # they are by their own weights, from the vertices that other edges lead to; where weights are lost there,
+    # too, again: each time they are smaller by a factor of 2**53 at least.
+    distance = distances_along(matrix, at_source, far)
+    rising = tight_edges(matrix, distance)
+    level = (rising * matrix) * (distance[:, None] == distance)
+
+    def refine(state: tuple[DistArray, DistArray]) -> tuple[DistArray, DistArray]:
+        ordered, level = state
+        begins = at_source | (ordered.sum(axis=0) > 0)
+        distance = distances_along(level, begins, far)
+        tight = tight_edges(level, distance)
+        rises = tight * (distance[:, None] < distance)
+        lost = (tight * level) * (distance[:, None] == distance)
+        return (ordered + rises).eliminate_zeros(), lost.eliminate_zeros()
+
+    def some(weights: DistArray) -> DistArray:
+        return weights.max() > 0 if weights.shape[0] else asarray(False)
+
+    start = (rising * (distance[:, None] < distance)).eliminate_zeros(), level.eliminate_zeros()
+    (ordered, _), _ = cond(
+        some(start[1]),
+        lambda: iterate(refine, start, until=lambda old, new: ~some(new[1]), max_iterations=_MOST_LEVELS),
+        lambda: (start, asarray(0)),
     )
-    return found
+    return ordered
+
+
+def _settled(step: Callable[[DistArray], DistArray], start: DistArray) -> DistArray:
+    # A path has as many vertices at most, and one more round sees that it is settled.
+    most = start.shape[0] + 2
+    found, rounds = iterate(step, start, until=lambda old, new: (old == new).all(), max_iterations=most)
+    return found * cast(DistArray, replicated(partial(_check_settled, most=most), rounds, like=1.0))
+
+
+def _check_settled(rounds: np.integer, most: int) -> float:
+    if rounds >= most:
+        raise OptionError(
+            f"betweenness: numbers of shortest paths did not settle in {most} rounds, more than a path has "
+            "edges: weights are too far apart; give weights between 1e-150 and 1e150"
+        )
+    return 1.0

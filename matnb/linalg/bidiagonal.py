@@ -11,14 +11,15 @@ import numpy.typing as npt
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray, zeros
+from matnb.lazy.creation import arange, asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.functions.mapping import replicated
-from matnb.lazy.loop import converging, iterate, iteration
+from matnb.lazy.loop import cond, converging, iterate, iteration
 from matnb.lazy.random import Generator
+from matnb.linalg.copies import NOT_YET, LanczosStep, copies_missing, searched
 from matnb.linalg.lanczos import num_kept_of
-from matnb.linalg.orthogonal import against, following
+from matnb.linalg.orthogonal import against, following, outside
 
 Floats = npt.NDArray[np.float64]
 Apply = Callable[[DistArray], DistArray]
@@ -60,11 +61,25 @@ class _Bases(NamedTuple):
     rest: DistArray
 
 
-class _Bidiagonalization(NamedTuple):
+class _BidiagonalSearch(NamedTuple):
     bases: _Bases
     num_kept: DistArray
     values: DistArray
     residual: DistArray
+    before: DistArray  # what the search for copies has found: see copies.searched
+
+
+class _BidiagonalRestart(NamedTuple):
+    # As lanczos.Restart; what is left of the left and right vectors, and the matrix as seen in these.
+    values: DistArray
+    left: DistArray
+    right: DistArray
+    seen: DistArray
+    num_kept: DistArray
+    residual: DistArray
+    bounds: DistArray
+    total: DistArray
+    is_due: DistArray
 
 
 def largest_triplets(
@@ -86,19 +101,44 @@ def largest_triplets(
     m, n = shape
     size = min(m, n, max(2 * k + 8, 20))
 
-    def restart(state: _Bidiagonalization) -> _Bidiagonalization:
+    def restart(state: _BidiagonalSearch) -> _BidiagonalSearch:
         bases = _extended(state.bases, products, state.num_kept, rng)
-        values, X, Y, kept, num_kept, residual = replicated(
-            partial(_triplets, k=k, tol=tol), bases.seen, bases.rest
+        found = _BidiagonalRestart(*replicated(
+            partial(_triplets, k=k, tol=tol), bases.seen, bases.rest, state.before
+        ))  # fmt: skip
+        left, right = found.left.T @ bases.left, found.right.T @ bases.right
+        new = _Bases(left, right, found.seen, bases.next, bases.rest)
+        made = _BidiagonalSearch(new, found.num_kept, found.values, found.residual, state.before)
+        if size == min(m, n):  # the bases are all there is
+            return made
+        return cond(found.is_due, lambda: with_copies(made, found), lambda: made)
+
+    def with_copies(state: _BidiagonalSearch, found: _BidiagonalRestart) -> _BidiagonalSearch:
+        bases, kept = state.bases, arange(size) < k
+        known = num_kept_of(k, size, k)
+        sides = bases.left[:known], bases.right[:known]
+        start = outside(sides[1], rng)
+        is_missing, before = copies_missing(
+            partial(_away_from, sides, products),
+            LanczosStep(zeros(m), start, asarray(0.0), asarray(0.0)),
+            found.bounds,
+            found.total,
+            size * most,
         )
-        new = _Bases(X.T @ bases.left, Y.T @ bases.right, kept, bases.next, bases.rest)
-        return _Bidiagonalization(new, num_kept, values, residual)
+        # The method goes on with the triplets found, and what is away from them from where that was met.
+        left, right = (where(kept[:, None], one, 0.0) for one in (bases.left, bases.right))
+        again = _Bases(left, right, where(kept, bases.seen, 0.0), start, asarray(0.0))
+        return cond(
+            is_missing | (before == np.inf),
+            lambda: _BidiagonalSearch(again, asarray(k), state.values, asarray(np.inf), before),
+            lambda: state,
+        )
 
     first = rng.standard_normal(n)
     bases = _Bases(zeros((size, m)), zeros((size, n)), zeros((size, size)), first / norm(first), asarray(0.0))
     found = iterate(
         restart,
-        _Bidiagonalization(bases, asarray(0), zeros(k), asarray(np.inf)),
+        _BidiagonalSearch(bases, asarray(0), zeros(k), asarray(np.inf), asarray(NOT_YET)),
         until=lambda old, new: new.residual <= tol,
         max_iterations=most,
     )
@@ -125,16 +165,46 @@ def _extended(bases: _Bases, products: tuple[Apply, Apply], begin: DistArray, rn
     return made
 
 
+def _away_from(
+    sides: tuple[DistArray, DistArray], products: tuple[Apply, Apply], last: LanczosStep
+) -> LanczosStep:
+    # A step of Golub and Kahan's for C = (1 - left' left) A (1 - right' right), which is Lanczos' for C' C:
+    # C v = alpha u + beta before, C' u = alpha v + beta v of the next step.
+    (left, right), (forward, backward) = sides, products
+    v = last.following
+    u = forward(v)
+    u = u - (left @ u) @ left - last.before
+    alpha = norm(u)
+    u = u / not_0(alpha)
+    w = backward(u)
+    w = w - (right @ w) @ right - alpha * v
+    beta = norm(w)
+    return LanczosStep(beta * u, w / not_0(beta), alpha**2 + last.before @ last.before, alpha * beta)
+
+
 def _triplets(
-    seen: Floats, rest: Floats, k: int, tol: float
-) -> tuple[Floats, Floats, Floats, Floats, int, Floats]:
+    seen: Floats, rest: Floats, before: Floats, k: int, tol: float
+) -> tuple[Floats, Floats, Floats, Floats, int, float, Floats, float, bool]:
     # The triplets of A as seen give those of A up to |A' u - s v| = rest |last of x|.
     if not np.isfinite(seen).all():
         raise OptionError("svds: A has an element that is NaN or infinite")
     m = len(seen)
     X, values, Yt = np.linalg.svd(seen)
-    residuals = np.abs(rest * X[-1, :k]) / max(values[0], np.finfo(float).tiny)
-    num_kept = num_kept_of(k, m, int(np.count_nonzero(residuals <= tol)))
+    scale = max(values[0], np.finfo(float).tiny)
+    residuals = np.abs(rest * X[-1, : k + 1]) / scale
+    num_kept = num_kept_of(k, m, int(np.count_nonzero(residuals[:k] <= tol)))
     dropped = np.arange(m) >= num_kept
     kept = np.diag(np.where(dropped, 0, values))
-    return values[:k], np.where(dropped, 0, X), np.where(dropped, 0, Yt.T), kept, num_kept, residuals.max()
+    residual, bounds, total, is_due = searched(values[: k + 1], k, scale, residuals, tol, "LA", float(before))
+    squares = np.copysign(bounds**2, bounds)  # the values of A' A
+    return (
+        values[:k],
+        np.where(dropped, 0, X),
+        np.where(dropped, 0, Yt.T),
+        kept,
+        num_kept,
+        residual,
+        squares,
+        total,
+        is_due,
+    )

@@ -10,16 +10,19 @@ import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray, zeros
+from matnb.lazy.creation import arange, asarray, zeros
 from matnb.lazy.fields import has_fields
+from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import norm, outer
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.functions.ordering import argsort
 from matnb.lazy.labels import check_one_set
-from matnb.lazy.loop import converging, iterate
-from matnb.lazy.random import default_rng
-from matnb.linalg.lanczos import ORDERS, Basis, extended, rayleigh_ritz
-from matnb.linalg.operators import applied
+from matnb.lazy.loop import cond, converging, iterate
+from matnb.lazy.random import Generator, default_rng
+from matnb.linalg.copies import NOT_YET, ORDERS, LanczosStep, copies_missing
+from matnb.linalg.lanczos import Basis, Restart, extended, num_kept_of, rayleigh_ritz
+from matnb.linalg.operators import Apply, applied
+from matnb.linalg.orthogonal import outside
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,11 +35,12 @@ class Eigenpairs(NamedTuple):
     vectors: DistArray
 
 
-class _Restart(NamedTuple):
+class _EigenSearch(NamedTuple):
     basis: Basis
     num_kept: DistArray
     values: DistArray
     residual: DistArray
+    before: DistArray  # what the search for copies has found: see copies.searched
 
 
 def eigsh(
@@ -56,7 +60,11 @@ def eigsh(
     Lanczos Method for Large Symmetric Eigenvalue Problems"), with a basis of ``min(n, max(2 k + 8, 20))``
     vectors.
 
-    Copies of a multiple eigenvalue may be missed, as with any such method.
+    A multiple eigenvalue counts as often as it is there. One start vector finds one eigenvector of each, so
+    after convergence a drawn one is searched for larger eigenvalues than the last of the k, away from those
+    found, and if there are some, the method goes on with both. For a matrix without multiple eigenvalues that
+    takes a tenth to a fifth as many products again, none for k=1. Eigenvalues nearer to each other than ten
+    times ``tol`` count as equal.
 
     Parameters
     ----------
@@ -124,24 +132,12 @@ def eigsh(
             "both or neither"
         )
     apply = applied("eigsh", "A" if sigma is None else "OPinv", matrix if sigma is None else OPinv, n)
-    m = min(n, max(2 * k + 8, 20))
-    tol = max(tol, 1e-14)
     rng = default_rng(seed)
     first = rng.standard_normal(n) if v0 is None else asarray(v0).astype(np.float64)
     if first.shape != (n,):
         raise ShapeError(f"eigsh: v0 of shape {first.shape} for a matrix of {n} rows")
 
-    def restart(state: _Restart) -> _Restart:
-        basis = extended(state.basis, apply, state.num_kept, rng)
-        values, Y, T, num_kept, residual = replicated(
-            partial(rayleigh_ritz, k=k, which=which, tol=tol), basis.projected, basis.rest
-        )
-        return _Restart(Basis(Y.T @ basis.vectors, T, basis.next, basis.rest), num_kept, values, residual)
-
-    v = first / norm(first)
-    start = Basis(outer(zeros(m), v), zeros((m, m)), v, asarray(0.0))
-    state = _Restart(start, asarray(0), zeros(k), asarray(np.inf))
-    found = iterate(restart, state, until=lambda old, new: new.residual <= tol, max_iterations=max_iterations)
+    found = _searched(apply, first, (k, which, max(tol, 1e-14)), max_iterations, rng)
     final, _ = converging("eigsh", found, "give a larger max_iterations, tol or k")
     values, vectors = final.values, final.basis.vectors[:k].T
     if sigma is None:
@@ -149,3 +145,56 @@ def eigsh(
     values = sigma + 1 / values
     order = argsort(values)
     return Eigenpairs(values[order], vectors[:, order])
+
+
+def _searched(
+    apply: Apply, first: DistArray, wanted: tuple[int, str, float], most: int, rng: Generator
+) -> tuple[_EigenSearch, DistArray]:
+    # The state after the last of at most ``most`` restarts, and their number.
+    (k, which, tol), n = wanted, first.shape[0]
+    m = min(n, max(2 * k + 8, 20))
+
+    def restart(state: _EigenSearch) -> _EigenSearch:
+        basis = extended(state.basis, apply, state.num_kept, rng)
+        found = Restart(*replicated(
+            partial(rayleigh_ritz, k=k, which=which, tol=tol), basis.projected, basis.rest, state.before
+        ))  # fmt: skip
+        basis = Basis(found.vectors.T @ basis.vectors, found.projected, basis.next, basis.rest)
+        made = _EigenSearch(basis, found.num_kept, found.values, found.residual, state.before)
+        if m == n:  # the basis is all there is
+            return made
+        return cond(found.is_due, lambda: with_copies(made, found), lambda: made)
+
+    def with_copies(state: _EigenSearch, found: Restart) -> _EigenSearch:
+        V, kept = state.basis.vectors, arange(m) < k
+        known = V[: num_kept_of(k, m, k)]
+        start = outside(known, rng)
+        begin = LanczosStep(zeros(n), start, asarray(0.0), asarray(0.0))
+        is_missing, before = copies_missing(
+            partial(_away_from, known, apply), begin, found.bounds, found.total, m * most
+        )
+        # The method goes on with the pairs found, and what is away from them from where that was met.
+        projected = where(kept, state.basis.projected, 0.0)
+        again = Basis(where(kept[:, None], V, 0.0), projected, start, asarray(0.0))
+        goes_on = is_missing | (before == np.inf)
+        return cond(
+            goes_on,
+            lambda: _EigenSearch(again, asarray(k), state.values, asarray(np.inf), before),
+            lambda: state,
+        )
+
+    v = first / norm(first)
+    start = Basis(outer(zeros(m), v), zeros((m, m)), v, asarray(0.0))
+    state = _EigenSearch(start, asarray(0), zeros(k), asarray(np.inf), asarray(NOT_YET))
+    return iterate(restart, state, until=lambda old, new: new.residual <= tol, max_iterations=most)
+
+
+def _away_from(V: DistArray, apply: Apply, last: LanczosStep) -> LanczosStep:
+    # A step for (1 - V' V) A (1 - V' V)
+    v = last.following
+    w = apply(v)
+    w = w - (V @ w) @ V
+    alpha = v @ w
+    w = w - alpha * v - last.beta * last.before
+    beta = norm(w)
+    return LanczosStep(v, w / where(beta > 0, beta, 1.0), alpha, beta)

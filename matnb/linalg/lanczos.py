@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,15 +13,11 @@ from matnb.lazy.creation import arange, zeros
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.loop import iterate, iteration
 from matnb.lazy.random import Generator
+from matnb.linalg.copies import ORDERS, searched
 from matnb.linalg.operators import Apply
 from matnb.linalg.orthogonal import against, following
 
 Floats = npt.NDArray[np.float64]
-ORDERS: dict[str, Callable[[Floats], Floats]] = {
-    "LM": lambda values: -abs(values),
-    "LA": np.negative,
-    "SA": np.positive,
-}
 
 
 class Basis(NamedTuple):
@@ -87,8 +82,9 @@ def extended(basis: Basis, apply: Apply, begin: DistArray, rng: Generator) -> Ba
 def num_kept_of(k: int, m: int, num_converged: int) -> int:
     """Return how many of m vectors a restart keeps.
 
-    A pair that has converged gives its place in the search to the next one, as ARPACK has it; a quarter of
-    the others is kept in any case, since with k alone the search for few pairs loses what it found.
+    A pair that has converged gives its place in the search to the next one, as ARPACK has it, up to five of
+    eight places; a quarter of them is kept in any case, since with k alone the search for few pairs loses
+    what it found.
 
     Parameters
     ----------
@@ -99,17 +95,37 @@ def num_kept_of(k: int, m: int, num_converged: int) -> int:
     num_converged
         How many of the pairs are near enough.
     """
-    return max(k, min(k + max((m - k) // 4, min(num_converged, (m - k) // 2)), m - 1))
+    return max(k, min(k + min((m - k) // 4 + num_converged, 5 * (m - k) // 8), m - 1))
+
+
+class Restart(NamedTuple):
+    """What a restart goes on with, as the workers find it in the small matrix that they all have.
+
+    Attributes
+    ----------
+    values, vectors
+        k values t and m vectors y, those that are kept, of V' A V; they are t and V y of A, up to
+        ``|A V y - V y t| = rest |last of y|``.
+    projected, num_kept
+        V' A V of those that are kept, and how many they are.
+    residual, bounds, total, is_due
+        As :func:`matnb.linalg.copies.searched` has them.
+    """
+
+    values: DistArray
+    vectors: DistArray
+    projected: DistArray
+    num_kept: DistArray
+    residual: DistArray
+    bounds: DistArray
+    total: DistArray
+    is_due: DistArray
 
 
 def rayleigh_ritz(
-    projected: Floats, rest: Floats, k: int, which: str, tol: float
-) -> tuple[Floats, Floats, Floats, int, Floats]:
-    """Return the eigenpairs of A that those (t, y) of V' A V give, and how many a restart keeps.
-
-    They are t and V y, up to ``|A V y - V y t| = rest |last of y|``: k values, the vectors y, V' A V of those
-    that are kept, their number, and the largest of the k residuals.
-    """
+    projected: Floats, rest: Floats, before: Floats, k: int, which: str, tol: float
+) -> tuple[Floats, Floats, Floats, int, float, Floats, float, bool]:
+    """Return a :class:`Restart`; ``before`` is what of the search for copies is known."""
     if not np.isfinite(projected).all():
         raise OptionError("eigsh: A or v0 has an element that is NaN or infinite, or v0 is 0")
     m = len(projected)
@@ -117,9 +133,11 @@ def rayleigh_ritz(
     order = np.argsort(ORDERS[which](values), kind="stable")
     order[:k] = np.sort(order[:k])  # eigh's are ascending
     values, vectors = values[order], vectors[:, order]
-    residuals = np.abs(rest * vectors[-1, :k]) / max(np.abs(values).max(), np.finfo(float).tiny)
+    scale = max(np.abs(values).max(), np.finfo(float).tiny)
+    residuals = np.abs(rest * vectors[-1, : k + 1]) / scale
     # What is kept for the next restart; the vectors after it are written anew.
-    num_kept = num_kept_of(k, m, int(np.count_nonzero(residuals <= tol)))
+    num_kept = num_kept_of(k, m, int(np.count_nonzero(residuals[:k] <= tol)))
     dropped = np.arange(m) >= num_kept
     T = np.diag(np.where(dropped, 0, values))
-    return values[:k], np.where(dropped, 0, vectors), T, num_kept, residuals.max()
+    found = searched(values[: k + 1], k, scale, residuals, tol, which, float(before))
+    return values[:k], np.where(dropped, 0, vectors), T, num_kept, *found

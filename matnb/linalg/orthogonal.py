@@ -50,10 +50,11 @@ def following(V: DistArray, w: DistArray, rest: DistArray, taken: DistArray, rng
     rng
         Draws it.
     """
-    return cond(rest > _ROUNDING * taken, lambda: w / rest, lambda: _outside(V, rng))
+    return cond(rest > _ROUNDING * taken, lambda: w / rest, lambda: outside(V, rng))
 
 
-def _outside(V: DistArray, rng: Generator) -> DistArray:
+def outside(V: DistArray, rng: Generator) -> DistArray:
+    """Return a drawn unit vector that is orthogonal to the rows of V."""
     direction = rng.standard_normal(V.shape[1])
     for _ in range(2):
         direction -= (V @ direction) @ V

@@ -47,7 +47,8 @@ def svds(
 
     By Lanczos bidiagonalization with thick restarts (Baglama and Reichel 2005, "Augmented Implicitly
     Restarted Lanczos Bidiagonalization Methods"), with two bases of ``max(2 k + 8, 20)`` vectors; or by
-    random projection (Halko, Martinsson and Tropp 2011, "Finding Structure with Randomness").
+    random projection (Halko, Martinsson and Tropp 2011, "Finding Structure with Randomness"). Lanczos' method
+    counts a multiple singular value as often as it is there, as :func:`eigsh` does.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ def test_katz_takes_negative_weights_but_no_nan() -> None:
     A = sp.csr_array([[0.0, -1.0], [1.0, 0.0]])
     assert np.isfinite(mn.graph.katz(A).values.compute()).all()
     A.data[0] = np.nan
-    with pytest.raises(mn.errors.OptionError, match="katz: a weight is nan; weights must be numbers"):
+    with pytest.raises(mn.errors.OptionError, match="katz: a weight is nan; weights must be finite numbers"):
         mn.graph.katz(A).values.compute()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast
+from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, cast
 from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, inlined
 from matnb.blocks.kernels.operands import (
     check_loop_dtype,
@@ -72,6 +72,8 @@ def identity_of(semiring: Semiring, dtype: np.dtype, wide: np.dtype) -> np.gener
 def factors(block: Block, semiring: Semiring, place: int, dtype: np.dtype) -> Block:
     """Return an operand as a loop takes it: truths where these are added, ones where its value is not asked.
 
+    A block without entries has no value, and stays as it is.
+
     Parameters
     ----------
     place
@@ -79,18 +81,21 @@ def factors(block: Block, semiring: Semiring, place: int, dtype: np.dtype) -> Bl
     dtype
         In which the loop multiplies.
     """
-    if semiring.multiply == ("second", "first")[place] or semiring.multiply == "pair":
-        one = np.ones(1, dtype)
-        if isinstance(block, Csr):
-            return Csr(block.shape, block.pointers, block.columns, None, dtype)
-        return Dense(np.broadcast_to(one, block.shape))
-    if not semiring.is_of_truths:
-        return block
-    if isinstance(block, Csr):
-        values = None if block.values is None else cast(block.values, _TRUTH)
-        return Csr(block.shape, block.pointers, block.columns, values, _TRUTH)
-    assert isinstance(block, Dense)
-    return Dense(cast(block.values, _TRUTH))
+    is_not_asked = semiring.multiply in (("second", "first")[place], "pair")
+    match block:
+        case Empty():
+            return block
+        case Csr(shape, pointers, columns, values):
+            if is_not_asked:
+                return Csr(shape, pointers, columns, None, dtype)
+            if not semiring.is_of_truths:
+                return block
+            truths = None if values is None else cast(values, _TRUTH)
+            return Csr(shape, pointers, columns, truths, _TRUTH)
+        case Dense(values):
+            if is_not_asked:
+                return Dense(np.broadcast_to(np.ones(1, dtype), values.shape))
+            return Dense(cast(values, _TRUTH)) if semiring.is_of_truths else block
 
 
 def sparse_factors(left: Csr, right: Csr, semiring: Semiring, dtype: np.dtype) -> tuple[Factor, Factor]:
@@ -143,7 +148,7 @@ def dense_product(left: Block, right: Block, semiring: Semiring, dtype: np.dtype
             )
             out = np.full((len(A), A.shape[1], B.shape[2]), identity)
             _dense_dense(codes, given(A), given(B), out)
-        case _:
+        case _:  # one has no entry, so nothing meets
             out = np.full(shape, identity)
     return Dense(cast(out.reshape(shape), dtype))
 

@@ -7,7 +7,6 @@ from typing import Any, Self, cast
 import numpy as np
 
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import zeros
 from matnb.lazy.functions.shaping import stack
 from matnb.learn.arguments import Classes, class_weights_from, labels_from, of_classes, real, rows_from
 from matnb.learn.estimator import Classifier
@@ -115,7 +114,7 @@ class LogisticRegression(LinearModel, Classifier):
         else:
             loss = MultinomialLoss(rows, labels.codes, K, weights, total, alpha, free)
         shape = (1 if K == 2 else K), p + free
-        found, taken = least(loss, zeros(shape[0] * shape[1]), self)
+        found, taken = least(loss, (1 - 1 / K) / K, self)
         coef, intercept = parted(found.reshape(shape), p, rows.dtype)
         self._learn(coef=coef, intercept=intercept, n_iter=taken, classes=labels.classes, n_features_in=p)
         self.n_iter_ = int(self.n_iter_)

@@ -8,9 +8,7 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
-from matnb.lazy.functions.shaping import concatenate
 from matnb.learn.arguments import real, rows_from, targets_from, weights_from
 from matnb.learn.estimator import Regressor
 from matnb.learn.linear_losses import LinearLoss, half_poisson
@@ -103,9 +101,8 @@ class PoissonRegressor(LinearModel, Regressor):
         if not mean > 0:
             raise OptionError("PoissonRegressor: y is 0 for all rows, so no mean fits; give counts")
         p = rows.shape[1]
-        start = concatenate([zeros(p), asarray([np.log(mean)])]) if self.fit_intercept else zeros(p)
         loss = LinearLoss(rows, counts, half_poisson, weights, total, alpha, bool(self.fit_intercept))
-        found, taken = least(loss, start, self)
+        found, taken = least(loss, mean, self, np.log(mean))
         coef, intercept = parted(found, p, rows.dtype)
         self._learn(coef=coef, intercept=intercept, n_iter=taken, n_features_in=p)
         self.n_iter_ = int(self.n_iter_)

@@ -27,6 +27,8 @@ class LogisticRegression(LinearModel, Classifier):
         Inverse strength of the penalty; infinity for none.
     tol
         Stop when no element of the gradient, divided by C and the sum of weights, exceeds this in magnitude.
+        It is the gradient by features less their mean, in units in which the loss bends alike along each:
+        what columns count is of no effect.
     fit_intercept
         Whether to fit an intercept.
     class_weight
@@ -99,6 +101,11 @@ class LogisticRegression(LinearModel, Classifier):
         ------
         ShapeError, DTypeError, OptionError
             For inconsistent shapes, NaN, a single class, a C that is not above 0.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``max_iter`` is reached, or no step lowers the loss.
         """
         rows = rows_from(X, "LogisticRegression")
         labels = labels_from(y, rows, "LogisticRegression")

@@ -32,7 +32,8 @@ class PoissonRegressor(LinearModel, Regressor):
     max_iter
         Maximum number of iterations.
     tol
-        Stop when no element of the gradient exceeds this in magnitude.
+        Stop when no element of the gradient exceeds this in magnitude. It is the gradient by features less
+        their mean, in units in which the loss bends alike along each: what columns count is of no effect.
 
     Attributes
     ----------
@@ -91,6 +92,11 @@ class PoissonRegressor(LinearModel, Regressor):
         ------
         ShapeError, DTypeError, OptionError
             For inconsistent shapes, NaN, a negative count, a negative alpha.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``max_iter`` is reached, or no step lowers the loss.
         """
         rows = rows_from(X, "PoissonRegressor")
         counts = _counts(y, rows)

@@ -315,6 +315,11 @@ def _sparse_rows(
     _penalty(weights, scale, squares, sizes)
     for number in range(order.size):
         row = order[number]
+        if number + _AHEAD < order.size:
+            place, stop = pointers[order[number + _AHEAD]], pointers[order[number + _AHEAD] + 1]
+            for line in range(place, stop, _CACHE_LINE):
+                prefetch(entries, np.uint64(line))
+                prefetch(columns, np.uint64(line))
         begin, end = np.int64(pointers[row]), np.int64(pointers[row + 1])
         factor = targets[row, k] if is_weighted else 1.0
         rate = _rate_at(schedule, start_rate, power, first, count)

@@ -13,10 +13,11 @@ import scipy.sparse as sp
 from matnb.blocks.foreign import is_graph
 from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import arange, asarray, zeros
+from matnb.lazy.creation import arange, asarray, full, zeros
 from matnb.lazy.functions.diagonals import tril
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.functions.mapping import replicated
+from matnb.lazy.functions.shaping import concatenate
 
 
 def graph_from(A: object, algorithm: str) -> DistArray:
@@ -93,7 +94,7 @@ def both_ways(matrix: DistArray, symmetric: bool, dtype: npt.DTypeLike = np.floa
     return lower + lower.T
 
 
-def in_batches(vertices: npt.NDArray[np.int64], batch: int, algorithm: str) -> npt.NDArray[np.int64]:
+def in_batches(vertices: npt.NDArray[np.int64] | DistArray, batch: int, algorithm: str) -> DistArray:
     """Return vertices in rows of ``batch``; the last one is filled up with -1, from where no path begins.
 
     Raises
@@ -104,9 +105,9 @@ def in_batches(vertices: npt.NDArray[np.int64], batch: int, algorithm: str) -> n
     if batch < 1:
         raise OptionError(f"{algorithm}: batch={batch}; give 1 or more")
     batch = max(1, min(batch, len(vertices)))
-    batches = np.full((-(-len(vertices) // batch), batch), -1)
-    batches.flat[: len(vertices)] = vertices
-    return batches
+    count = -(-len(vertices) // batch)
+    rest = full(count * batch - len(vertices), -1, np.int64)
+    return concatenate([asarray(vertices), rest]).reshape(count, batch)
 
 
 def checked(value: float, matrix: DistArray, algorithm: str, rule: str = "0 or more") -> DistArray:

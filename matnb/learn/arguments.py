@@ -230,7 +230,7 @@ def weights_from(sample_weight: object, X: DistArray, estimator: str) -> DistArr
         return ones(X.shape[0])
     given = asarray(sample_weight).astype(np.float64)
     if given.ndim == 0:
-        given = given + np.zeros(X.shape[0])
+        given = given * ones(X.shape[0])
     if given.shape != X.shape[:1]:
         raise ShapeError(f"{estimator}: sample_weight of shape {given.shape} for {X.shape[0]} rows")
     checked(given, estimator, "sample_weight")

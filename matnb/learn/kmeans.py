@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from matnb.lazy.array import DistArray
+from matnb.lazy.creation import ones
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.random import default_rng
@@ -148,5 +149,5 @@ def _least_shift(
 def _are_same(one: Clustering, other: Clustering) -> bool:
     # But for the names of clusters: the least of two inertias may be rounded.
     k = len(one.centers)
-    pairs = scatter_reduce(np.ones(len(one.labels)), one.labels.astype(np.int64) * k + other.labels, k * k)
+    pairs = scatter_reduce(ones(len(one.labels)), one.labels.astype(np.int64) * k + other.labels, k * k)
     return bool((pairs.reshape(k, k) > 0).sum(axis=1).max() <= 1)

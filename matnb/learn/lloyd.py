@@ -99,7 +99,7 @@ def totals_of(rows: DistArray, weights: DistArray, labels: DistArray, k: int) ->
     """Return the sums of the rows, which are weighted already, and of the weights of each label."""
     if rows.sparse:
         n = rows.shape[0]
-        belongs = coo_array((np.ones(n, rows.dtype), (labels, arange(n))), shape=(k, n))
+        belongs = coo_array((ones(n, rows.dtype), (labels, arange(n))), shape=(k, n))
         sums = rows_at(belongs @ rows, arange(k))
     else:
         sums = scatter_reduce(rows, labels, k)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import arange, asarray
+from matnb.lazy.creation import arange, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.shaping import concatenate
 from matnb.lazy.loop import iterate
@@ -71,9 +71,7 @@ class MultinomialLoss(NamedTuple):
             ).hessian(parameters[: p + 1])  # fmt: skip
 
         size = p + self.fit_intercept
-        _, _, blocks = iterate(
-            block, asarray(np.zeros((size, size))), over=arange(K * K), collect=lambda state: state
-        )
+        _, _, blocks = iterate(block, zeros((size, size)), over=arange(K * K), collect=lambda state: state)
         H = blocks.reshape(K, K, size, size).transpose(0, 2, 1, 3).reshape(K * size, K * size)
         penalized = np.append(np.full(p, self.alpha), np.zeros(size - p))
         return H + np.diag(np.tile(penalized, K))

@@ -9,7 +9,7 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray
+from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import converging, iterate
 from matnb.learn.arguments import real
@@ -42,7 +42,7 @@ def parts(X: DistArray, W: DistArray, V: DistArray, is_frobenius: bool, penalty:
         # (X / (W V')) V  and the sums of V, as scikit-learn 1 for a component that is 0
         larger = (X / np.maximum(W @ V.T, EPSILON)) @ V
         sums = V.sum(axis=0)
-        smaller = where(sums == 0, 1, sums)[None, :] + np.zeros(W.shape, W.dtype)
+        smaller = where(sums == 0, 1, sums)[None, :] + zeros(W.shape, W.dtype)
     smaller = smaller + penalty.l1 if penalty.l1 else smaller
     smaller = smaller + penalty.l2 * W if penalty.l2 else smaller
     return larger, where(smaller == 0, EPSILON, smaller).astype(W.dtype)

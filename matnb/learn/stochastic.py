@@ -11,7 +11,7 @@ import numpy as np
 
 from matnb.errors import ConvergenceWarning, OptionError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray
+from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.indexing import take
 from matnb.lazy.functions.row_descent import Descent, Doubles, RowSteps, row_steps
 from matnb.lazy.functions.shaping import concatenate
@@ -206,15 +206,17 @@ class StochasticGradient(Estimator):
 # Functions of this file and not of a method, so that what was fitted can be pickled.
 
 
-def _steps_of(X: DistArray, y: DistArray, descent: Descent, state: Doubles | None = None) -> RowSteps:
+def _steps_of(
+    X: DistArray, y: DistArray, descent: Descent, state: Doubles | DistArray | None = None
+) -> RowSteps:
     # All passes at once where one worker can have the rows; else part after part, in the same order.
     n, p = X.shape
     targets = y[:, None] if y.ndim == 1 else y
     if descent.intercept and X.sparse:
         descent = replace(descent, intercept=SPARSE_INTERCEPT_DECAY)
     if state is None:
-        state = np.zeros(descent.state_size(p, targets.shape[1] - descent.is_weighted))
-        state[-2] = 1.0
+        size = descent.state_size(p, targets.shape[1] - descent.is_weighted)
+        state = concatenate([zeros(size - 2), asarray([1.0, 0.0])])
     num_bytes = 16 * int(X.nnz) if X.sparse else 8 * X.size
     row_bytes = max(1, num_bytes // max(1, n)) + 8 * targets.shape[1]
     if n * row_bytes <= PART_BYTES:

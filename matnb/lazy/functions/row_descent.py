@@ -47,7 +47,7 @@ class RowSteps:
         return self.state[self.state.size - 2 - (self.state.size - 2) // (num_features + 1) : -2]
 
 
-def row_steps(X: DistArray, y: DistArray, state: Doubles, descent: Descent) -> RowSteps:
+def row_steps(X: DistArray, y: DistArray, state: Doubles | DistArray, descent: Descent) -> RowSteps:
     """Return what passes over rows come to, now.
 
     Parameters

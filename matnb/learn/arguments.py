@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
+from matnb.errors import DataDTypeError, OptionError, ShapeError, suggestion
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, ones
 from matnb.sources import BatchSource
@@ -39,9 +39,9 @@ def rows_from(X: object, estimator: str, num_features: int | None = None) -> Dis
         For NaN or infinity: where the first one is.
     """
     if X is None:
-        raise DTypeError(f"{estimator}: X is None; give a matrix with one row for each sample")
+        raise DataDTypeError(f"{estimator}: X is None; give a matrix with one row for each sample")
     if isinstance(X, BatchSource):
-        raise DTypeError(
+        raise DataDTypeError(
             f"{estimator}: X is a source of batches; give a matrix, or, where there is partial_fit, "
             "call it with each batch's X"
         )
@@ -69,6 +69,12 @@ def names_of(X: object) -> npt.NDArray[np.object_] | None:
 
 
 def _numbers_of(X: Any) -> Any:
+    # Objects that are numbers, as a frame of several dtypes has them, are taken as these.
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        try:
+            return X.astype(np.float64)
+        except (TypeError, ValueError):
+            return X
     # A frame whose columns have several dtypes of numbers, or pandas's own, is not an array of numbers by
     # itself.
     if not hasattr(X, "to_numpy") or not hasattr(X, "columns") or not hasattr(X, "dtypes"):
@@ -122,7 +128,7 @@ def nonnegative(values: DistArray, estimator: str, name: str) -> DistArray:
 
 def _real(given: DistArray, estimator: str, name: str) -> DistArray:
     if given.dtype.kind not in "biuf":
-        raise DTypeError(f"{estimator}: {name} has dtype {given.dtype}; give real numbers")
+        raise DataDTypeError(f"{estimator}: {name} has dtype {given.dtype}; give real numbers")
     return given if given.dtype in (np.float32, np.float64) else given.astype(np.float64)
 
 
@@ -137,7 +143,7 @@ def targets_from(y: object, X: DistArray, estimator: str, several: bool = True) 
         For anything other than a number, NaN or infinite.
     """
     if y is None:
-        raise DTypeError(f"{estimator}: y is None; give a target for each row of X")
+        raise DataDTypeError(f"{estimator}: y is None; give a target for each row of X")
     given = asarray(y)
     if given.ndim == 2 and given.shape[1] == 1 and not several:
         given = given[:, 0]
@@ -169,7 +175,7 @@ def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
         For one class alone, and for numbers that are NaN, infinite or no whole numbers.
     """
     if y is None:
-        raise DTypeError(f"{estimator}: y is None; give a class for each row of X")
+        raise DataDTypeError(f"{estimator}: y is None; give a class for each row of X")
     codes: DistArray
     classes: Classes
     if isinstance(y, DistArray):
@@ -185,7 +191,7 @@ def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
         try:
             classes, places = np.unique(there, return_inverse=True)
         except TypeError:
-            raise DTypeError(
+            raise DataDTypeError(
                 f"{estimator}: y mixes classes of different types; give only numbers or only strings"
             ) from None
         codes = asarray(places.reshape(there.shape))
@@ -201,7 +207,7 @@ def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
 def _check_discrete(classes: Classes, estimator: str) -> None:
     # As scikit-learn: numbers with fractions are measurements, and each would be a class of its own.
     if classes.dtype.kind == "c":
-        raise DTypeError(f"{estimator}: y has dtype {classes.dtype}; give integers or strings")
+        raise DataDTypeError(f"{estimator}: y has dtype {classes.dtype}; give integers or strings")
     if classes.dtype.kind == "f" and (fractions := classes[~np.isfinite(classes) | (classes % 1 != 0)]).size:
         raise OptionError(
             f"{estimator}: y has {fractions[0]}, which is not a class; "
@@ -299,7 +305,7 @@ def real(value: object, name: str, estimator: str, least: float = 0.0, above: bo
     try:
         number = float(value)  # type: ignore[arg-type]  # what it cannot take raises
     except (TypeError, ValueError):
-        raise DTypeError(f"{estimator}: {name}={value!r}; give a number") from None
+        raise DataDTypeError(f"{estimator}: {name}={value!r}; give a number") from None
     if not (number > least if above else number >= least) or number == np.inf:
         raise OptionError(
             f"{estimator}: {name}={value}; give a number {'above' if above else 'from'} {least}"

@@ -93,18 +93,21 @@ def alternated(
     if not tol:
         return iterate(step, start, max_iterations=most)[0], most
     first = error(start)
-    begun: State = (start, first, asarray(np.int64(0)))
+    begun: State = (start, first, asarray(np.int64(0)), asarray(False))
 
     def steps(state: State) -> State:
-        factors, _, taken = state
+        factors, before, taken, _ = state
         factors, n = iterate(step, factors, max_iterations=np.minimum(_BETWEEN, most - taken))
-        return factors, error(factors), taken + n
+        now = error(factors)
+        return factors, now, taken + n, (before - now) / first < tol
 
-    def is_settled(old: State, new: State) -> object:
-        return (old[1] - new[1]) / first < tol
-
-    found = iterate(steps, begun, until=is_settled, max_iterations=-(-most // _BETWEEN))
-    (factors, _, taken), _ = converging(estimator, found)
+    found = iterate(steps, begun, until=lambda old, new: new[3], max_iterations=-(-most // _BETWEEN))
+    (factors, _, taken, is_settled), _ = found
+    # A loop that changes nothing, as often as steps were taken, and is never at its end where they were not.
+    told = iterate(
+        lambda same: same, taken, until=lambda *_: False, max_iterations=where(is_settled, 0, taken)
+    )
+    taken, _ = converging(estimator, told, "give a larger max_iter or tol")
     return factors, taken
 
 

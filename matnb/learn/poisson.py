@@ -61,6 +61,8 @@ class PoissonRegressor(LinearModel, Regressor):
 
     n_iter_: int
 
+    _takes_counts = True
+
     def __init__(
         self,
         *,

@@ -101,6 +101,11 @@ class SGDClassifier(StochasticGradient, Classifier):
         if classes is None and not hasattr(self, "classes_"):
             raise OptionError("SGDClassifier: the first partial_fit needs classes=, the list of all classes")
         known = self.classes_ if hasattr(self, "classes_") else np.unique(np.asarray(classes))
+        if classes is not None and not np.array_equal(known, np.unique(np.asarray(classes))):
+            raise OptionError(
+                f"SGDClassifier: classes={list(classes)!r}, but the first call had {known.tolist()}; "
+                "leave classes out, or fit anew"
+            )
         labels = np.asarray(y)
         if (new := np.setdiff1d(labels, known)).size:
             raise OptionError(
@@ -124,6 +129,7 @@ class SGDClassifier(StochasticGradient, Classifier):
 
     def predict_proba(self, X: Any) -> DistArray:
         """Return the probabilities of classes, n x classes, of ``loss="log_loss"``."""
+        self._check_fitted("predict_proba")
         if self.loss != "log_loss":
             raise UnsupportedError(
                 f"SGDClassifier: loss={self.loss!r} has no probabilities; use loss='log_loss'"

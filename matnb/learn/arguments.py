@@ -184,15 +184,16 @@ def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
         codes = cast(DistArray, np.searchsorted(cast(Any, asarray(classes)), cast(Any, y)))
     else:
         there: Classes = np.asarray(y)
+        _check_none_missing(y, there, estimator)
         if there.ndim == 2 and there.shape[1] == 1:
             there = there[:, 0]
-        if there.dtype.kind == "f" and np.isnan(there).any():
-            raise OptionError(f"{estimator}: y[{int(np.isnan(there).argmax())}] is NaN; give a class")
         try:
             classes, places = np.unique(there, return_inverse=True)
         except TypeError:
+            kinds = ", ".join(sorted({type(one).__name__ for one in there.ravel().tolist()}))
             raise DataDTypeError(
-                f"{estimator}: y mixes classes of different types; give only numbers or only strings"
+                f"{estimator}: y mixes classes of different types ({kinds}); "
+                "give only numbers or only strings"
             ) from None
         codes = asarray(places.reshape(there.shape))
     if codes.shape != X.shape[:1]:
@@ -202,6 +203,28 @@ def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
         only = ", ".join(map(str, classes)) or "none"
         raise OptionError(f"{estimator}: classes in y: {only}; give two or more")
     return Labels(classes, codes)
+
+
+def _check_none_missing(y: object, there: Classes, estimator: str) -> None:
+    # NumPy makes the text "nan" of a NaN among texts, so that what was given is looked at.
+    if there.dtype.kind not in "OUf" or (isinstance(y, np.ndarray) and y.dtype.kind == "U"):
+        return
+    given = np.asarray(y, dtype=object) if there.dtype.kind == "U" else there
+    if there.dtype.kind == "f":
+        missing = np.flatnonzero(np.isnan(there)).tolist()
+    else:
+        missing = [place for place, one in enumerate(given.ravel().tolist()) if _is_missing(one)]
+    if missing:
+        first = given.ravel().tolist()[missing[0]]
+        raise OptionError(
+            f"{estimator}: y[{missing[0]}] is missing ({first!r}), as are {len(missing)} "
+            f"of {given.size} labels; leave out these rows of X and y, or give them a class of their own"
+        )
+
+
+def _is_missing(one: object) -> bool:
+    # None, NaN, and pandas's NA and NaT, of which the first is not even unequal to itself.
+    return one is None or type(one).__name__ in ("NAType", "NaTType") or bool(one != one)
 
 
 def _check_discrete(classes: Classes, estimator: str) -> None:

@@ -19,7 +19,7 @@ EPSILON = float(np.finfo(np.float32).eps)  # in place of a divisor that is 0 or 
 _SMALLEST = float(np.finfo(np.float64).eps)
 _BETWEEN = 10  # updates after which it is looked at how far they have come
 
-State = tuple[Factors, DistArray, DistArray]  # with the error, and how many steps were taken
+State = tuple[Factors, DistArray, DistArray, DistArray]  # with the error, steps taken, and its end
 
 
 class Penalty(NamedTuple):

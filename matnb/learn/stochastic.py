@@ -65,7 +65,8 @@ class Progress:
     def by_batches(cls, learner: Learner) -> Self:
         """Return where a learner has come."""
         parameters = learner.parameters_
-        weights, intercept = np.asarray(parameters["weights"]), np.asarray(parameters["intercept"])
+        weights: Doubles = np.asarray(parameters["weights"])
+        intercept: Doubles = np.asarray(parameters["intercept"])
         if weights.ndim == 1:
             weights, intercept = weights[:, None], intercept[None]
         return cls(weights.T, intercept, int(learner.history_.epoch[-1]) + 1, learner.n_iter_)
@@ -237,7 +238,7 @@ def _steps_of(
         losses = np.append(losses, lost / n)
         if descent.is_settled(losses.tolist()):
             break
-    return RowSteps(state, losses, n, True)
+    return RowSteps(np.asarray(state), losses, n, True)
 
 
 def _with_weights(y: DistArray, weights: DistArray) -> DistArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -164,7 +165,7 @@ def _rows(block: Block) -> Csr | NumericArray:
 
 
 @inlined
-def _loss_of(loss: int, score: float, target: float, epsilon: float) -> float:
+def _loss_of(loss: int, score: Any, target: Any, epsilon: float) -> Any:
     product = score * target
     beyond = max(score - target - epsilon, 0.0) - max(target - score - epsilon, 0.0)
     distance = abs(score - target)
@@ -188,7 +189,7 @@ def _loss_of(loss: int, score: float, target: float, epsilon: float) -> float:
 
 
 @inlined
-def _slope_of(loss: int, score: float, target: float, epsilon: float) -> float:
+def _slope_of(loss: int, score: Any, target: Any, epsilon: float) -> Any:
     product = score * target
     beyond = max(score - target - epsilon, 0.0) - max(target - score - epsilon, 0.0)
     if loss == 0:
@@ -212,7 +213,7 @@ def _slope_of(loss: int, score: float, target: float, epsilon: float) -> float:
 
 
 @inlined
-def _rate_at(schedule: int, rate: float, power: float, first: float, count: float) -> float:
+def _rate_at(schedule: int, rate: float, power: float, first: float, count: Any) -> Any:
     if schedule == 0:
         return rate
     if schedule == 1:
@@ -221,7 +222,7 @@ def _rate_at(schedule: int, rate: float, power: float, first: float, count: floa
 
 
 @compiled
-def _penalty(weights: DoubleArray, scale: float, squares: DoubleArray, sizes: DoubleArray) -> None:
+def _penalty(weights: DoubleArray, scale: Any, squares: DoubleArray, sizes: DoubleArray) -> None:
     for target in range(weights.shape[0]):
         squares[target], sizes[target] = 0.0, 0.0
         for feature in range(weights.shape[1]):
@@ -311,7 +312,8 @@ def _sparse_rows(
 ) -> tuple[float, int]:  # fmt: skip
     k, p = weights.shape
     squares, sizes = np.empty(k), np.empty(k)
-    scale, total, count = rest[k], 0.0, rest[k + 1]
+    scale: Any = rest[k]
+    total, count = 0.0, rest[k + 1]
     _penalty(weights, scale, squares, sizes)
     for number in range(order.size):
         row = order[number]
@@ -324,7 +326,7 @@ def _sparse_rows(
         factor = targets[row, k] if is_weighted else 1.0
         rate = _rate_at(schedule, start_rate, power, first, count)
         kept = 1 - rate * l2
-        lost, next_scale = 0.0, scale
+        lost, next_scale = 0.0, scale * 1.0
         if l1 == 0:
             next_scale = scale * kept
             if kept <= 0 or next_scale < _SMALLEST:

@@ -44,7 +44,8 @@ def nearest_rows(values: Sequence[Block], count: int) -> Dense:
     rows, others = _rows(values[0]), values[1]
     if len(values) == 2:
         return Dense(_searched(rows, np.arange(values[0].shape[0]), _columns(others), count))
-    candidates, bounds = to_numpy(values[2]).astype(np.int64, copy=False), to_numpy(values[3])
+    candidates = to_numpy(values[2]).astype(np.int64, copy=False)
+    bounds: DoubleArray = to_numpy(values[3]).astype(np.float64, copy=False)
     squares = _measured(rows, others, candidates)
     order = np.lexsort((candidates, squares), axis=1)[:, :count]
     places = np.take_along_axis(candidates, order, axis=1)
@@ -245,7 +246,7 @@ def _search_sparse(
     squares, has_entry = _squares(columns), np.zeros(columns.shape[0], np.bool_)
     sums, rest = np.empty(num_others), np.empty(num_others)
     for number in range(chosen.size):
-        begin, end = np.int64(pointers[chosen[number]]), np.int64(pointers[chosen[number] + 1])
+        begin, end = int(pointers[chosen[number]]), int(pointers[chosen[number] + 1])
         _sum_entries(columns_of, entries, begin, end, columns, squares, has_entry, sums, rest)
         for place in range(num_others):
             if place < count or sums[place] < found[number, count - 1]:
@@ -260,7 +261,7 @@ def _fill_sparse(
     squares, has_entry = _squares(columns), np.zeros(columns.shape[0], np.bool_)
     rest = np.empty(columns.shape[1])
     for row in range(found.shape[0]):
-        begin, end = np.int64(pointers[row]), np.int64(pointers[row + 1])
+        begin, end = int(pointers[row]), int(pointers[row + 1])
         _sum_entries(columns_of, entries, begin, end, columns, squares, has_entry, found[row], rest)
 
 
@@ -271,7 +272,7 @@ def _measure_sparse(
 ) -> None:  # fmt: skip
     dense = np.zeros(others.shape[1])
     for row in range(places.shape[0]):
-        begin, end = np.int64(pointers[row]), np.int64(pointers[row + 1])
+        begin, end = int(pointers[row]), int(pointers[row + 1])
         for entry in range(begin, end):
             dense[columns_of[entry]] = entries[entry]
         for number in range(places.shape[1]):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.kernels.row_descent import HEAD, Descent
+from matnb.blocks.kernels.row_descent import HEAD
+from matnb.blocks.kernels.row_descent import Descent as Descent  # for who makes one
 from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.creation import asarray
 from matnb.ops.row_descent import RowDescent
@@ -62,7 +63,7 @@ def row_steps(X: DistArray, y: DistArray, state: Doubles | DistArray, descent: D
         What the steps are, and when they end.
     """
     inputs = (X.expression, y.astype(np.float64).expression, asarray(state).expression)
-    found = np.asarray(wrap(RowDescent(inputs, descent)))
+    found: Doubles = np.asarray(wrap(RowDescent(inputs, descent)))
     passes, last, is_finite = (int(one) for one in found[:HEAD])
     end = HEAD + state.size
     return RowSteps(found[HEAD:end].copy(), found[end : end + passes].copy(), last, bool(is_finite))

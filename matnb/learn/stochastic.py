@@ -27,7 +27,7 @@ PART_BYTES = 256 * 2**20  # of rows that a worker has at once, where steps go ro
 
 
 @dataclass(frozen=True)
-class Progress:
+class DescentProgress:
     """How far a descent has come.
 
     Attributes
@@ -151,7 +151,7 @@ class StochasticGradient(Estimator):
             tol=float(learner.tol),
         )
 
-    def _descend(self, X: DistArray, y: DistArray, sample_weight: Any) -> Progress:
+    def _descend(self, X: DistArray, y: DistArray, sample_weight: Any) -> DescentProgress:
         given: Any = self
         name = type(self).__name__
         size = whole(given.batch_size, "batch_size", name)
@@ -164,11 +164,11 @@ class StochasticGradient(Estimator):
         if size == 1:
             order = replace(self._row_descent(learner), passes=epochs, seed=seed if is_shuffled else None)
             steps = _steps_of(X, y, order)
-            found = Progress.by_rows(steps, X.shape[1], name)
+            found = DescentProgress.by_rows(steps, X.shape[1], name)
             is_settled = order.is_settled(steps.losses.tolist()) or not steps.is_finite
         else:
             learner.fit(memory(X, y, batch_size=size, shuffle=is_shuffled, seed=seed), epochs=epochs)
-            found, is_settled = Progress.by_batches(learner), learner.is_settled()
+            found, is_settled = DescentProgress.by_batches(learner), learner.is_settled()
         if given.tol is not None and not is_settled:
             warnings.warn(
                 f"{name}: after {epochs} passes the loss still falls by more than tol={given.tol}; "
@@ -178,23 +178,23 @@ class StochasticGradient(Estimator):
             )
         return found
 
-    def _one_batch(self, X: DistArray, y: DistArray, sample_weight: Any) -> Progress:
+    def _one_batch(self, X: DistArray, y: DistArray, sample_weight: Any) -> DescentProgress:
         given: Any = self
         name = type(self).__name__
         size = whole(given.batch_size, "batch_size", name)
-        before: Progress | None = getattr(self, "_descent", None)
+        before: DescentProgress | None = getattr(self, "_descent", None)
         learner = self._learner(True)
         targets = _with_weights(y, weights_from(sample_weight, X, name))
         if size == 1:
             state = None if before is None else before.state()
             steps = _steps_of(X, targets, replace(self._row_descent(learner), patience=None), state)
-            return Progress.by_rows(steps, X.shape[1], name, 0 if before is None else before.passes)
+            return DescentProgress.by_rows(steps, X.shape[1], name, 0 if before is None else before.passes)
         if before is not None:
             learner.begin_at(before.parameters(y.ndim == 1), before.count, X, targets)
-        found = Progress.by_batches(learner.partial_fit(X, targets, batch_size=size))
+        found = DescentProgress.by_batches(learner.partial_fit(X, targets, batch_size=size))
         return found if before is None else replace(found, passes=before.passes + 1)
 
-    def _keep_descent(self, found: Progress, coef: Doubles, **learned: Any) -> Self:
+    def _keep_descent(self, found: DescentProgress, coef: Doubles, **learned: Any) -> Self:
         # All of it is here, so that no run is needed.
         self.coef_, self.intercept_ = asarray(coef), asarray(found.intercept)
         self.n_iter_, self.t_ = found.passes, found.count + 1.0

@@ -89,6 +89,7 @@ ONE_IMPORTER = {
     "matnb/blocks/kernels/small_chains.py": ANOTHER_ROOM,
     "matnb/io/rmat.py": ANOTHER_ROOM,
     "matnb/lazy/foreign_names.py": LARGE,
+    "matnb/lazy/functions/row_descent.py": ANOTHER_ROOM,
     "matnb/lazy/operators.py": LARGE,
     "matnb/learn/topic_batches.py": SHORT,
     "matnb/learn/topic_model.py": SHORT,

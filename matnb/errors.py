@@ -50,6 +50,10 @@ class DTypeError(MatnbError, TypeError):
     """A dtype or an operand of a kind that the operation does not take."""
 
 
+class DataDTypeError(DTypeError, ValueError):
+    """Data of a dtype that an estimator does not take; scikit-learn raises a ValueError there."""
+
+
 class RangeError(DTypeError, OverflowError):
     """A number outside the range of the dtype that it takes on."""
 

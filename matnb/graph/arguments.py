@@ -16,11 +16,12 @@ from matnb.blocks.foreign import is_graph
 from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, StoredZerosWarning
 from matnb.expr.nodes import Data, Elementwise, Expr, Transpose
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import arange, asarray, zeros
+from matnb.lazy.creation import arange, asarray, full, zeros
 from matnb.lazy.functions.diagonals import diagonal, tril
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.functions.mapping import replicated
+from matnb.lazy.functions.shaping import concatenate
 from matnb.lazy.labels import check_one_set
 from matnb.lazy.loop import cond
 
@@ -181,7 +182,7 @@ def both_ways(matrix: DistArray, symmetric: bool, dtype: npt.DTypeLike = np.floa
     return lower + lower.T
 
 
-def in_batches(vertices: npt.NDArray[np.int64], batch: int, algorithm: str) -> npt.NDArray[np.int64]:
+def in_batches(vertices: npt.NDArray[np.int64] | DistArray, batch: int, algorithm: str) -> DistArray:
     """Return vertices in rows of ``batch``; the last one is filled up with -1, from where no path begins.
 
     Raises
@@ -192,9 +193,9 @@ def in_batches(vertices: npt.NDArray[np.int64], batch: int, algorithm: str) -> n
     if batch < 1:
         raise OptionError(f"{algorithm}: batch={batch}; give 1 or more")
     batch = max(1, min(batch, len(vertices)))
-    batches = np.full((-(-len(vertices) // batch), batch), -1)
-    batches.flat[: len(vertices)] = vertices
-    return batches
+    count = -(-len(vertices) // batch)
+    rest = full(count * batch - len(vertices), -1, np.int64)
+    return concatenate([asarray(vertices), rest]).reshape(count, batch)
 
 
 def checked(value: float, matrix: DistArray, algorithm: str, rule: str = "0 or more") -> DistArray:

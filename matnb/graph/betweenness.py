@@ -12,7 +12,7 @@ from matnb.graph.arguments import checked, graph_from, in_batches, vertex_from
 from matnb.graph.brandes import dependencies_inward, ways_outward
 from matnb.graph.weighted_ways import weighted_ways
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import arange, asarray, zeros
+from matnb.lazy.creation import arange, asarray, ones, zeros
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.loop import iterate
 
@@ -97,13 +97,13 @@ def betweenness(
     pairs = max(1, (n - 1) * (n - 2)) if normalized else 1 if directed else 2
     if isinstance(sources, int | np.integer):
         # No way from a vertex counts for itself, so for a drawn one there is a source less than for others.
-        others = len(chosen) - scatter_reduce(np.ones(len(chosen)), chosen, n)
+        others = len(chosen) - scatter_reduce(ones(len(chosen)), chosen, n)
         total *= (n - 1) / np.maximum(others, 1)
     total /= pairs
     return total
 
 
-def chosen_sources(sources: object, n: int, seed: int, algorithm: str) -> npt.NDArray[np.int64]:
+def chosen_sources(sources: object, n: int, seed: int, algorithm: str) -> npt.NDArray[np.int64] | DistArray:
     """Return the vertices that sources stand for: all, those listed, or some that are drawn.
 
     Raises
@@ -114,7 +114,7 @@ def chosen_sources(sources: object, n: int, seed: int, algorithm: str) -> npt.ND
         For more to draw than there are, or none.
     """
     if sources is None:
-        return np.arange(n)
+        return arange(n)
     if isinstance(sources, int | np.integer):
         if not 0 < sources <= n:
             raise OptionError(f"{algorithm} from {sources} vertices of a graph of {n}: give 1 to {n}")

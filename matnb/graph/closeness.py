@@ -9,7 +9,7 @@ import numpy as np
 from matnb.graph.arguments import graph_from, in_batches, vertices_of
 from matnb.graph.distances import Lengths, search_from
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray, zeros
+from matnb.lazy.creation import arange, asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import iterate
 
@@ -115,7 +115,7 @@ def _by_vertex(
     value: Callable[[Lengths, DistArray], DistArray],
 ) -> DistArray:
     n = matrix.shape[0]
-    batches = in_batches(np.arange(n), batch, algorithm)
+    batches = in_batches(arange(n), batch, algorithm)
     search = search_from(
         matrix if symmetric else matrix.T, weighted, algorithm
     )  # to a vertex is back from it

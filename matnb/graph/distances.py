@@ -11,7 +11,7 @@ import numpy.typing as npt
 from matnb.graph.arguments import checked, graph_from, in_batches, vertex_from, vertices_of
 from matnb.graph.searches import by_columns, levels_of
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray, zeros
+from matnb.lazy.creation import arange, asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate
@@ -67,8 +67,10 @@ def all_pairs_shortest_path_length(
     algorithm = "all_pairs_shortest_path_length"
     matrix = graph_from(A, algorithm)
     n = matrix.shape[0]
-    given = np.arange(n) if sources is None else np.asarray(sources).ravel()
-    chosen = np.array([vertex_from(one, n, algorithm) for one in given.tolist()], np.int64)
+    chosen: npt.NDArray[np.int64] | DistArray = arange(n)
+    if sources is not None:
+        given = np.asarray(sources).ravel().tolist()
+        chosen = np.array([vertex_from(one, n, algorithm) for one in given], np.int64)
     batches = in_batches(chosen, batch, algorithm)
     search = search_from(matrix, weighted, algorithm)
     _, _, rows = iterate(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.foreign import is_missing_value
-from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
+from matnb.errors import DataDTypeError, OptionError, ShapeError, suggestion
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, ones
 from matnb.lazy.limits import check_incoming
@@ -41,9 +41,9 @@ def rows_from(X: object, estimator: str, num_features: int | None = None) -> Dis
         For NaN or infinity: where the first one is.
     """
     if X is None:
-        raise DTypeError(f"{estimator}: X is None; give a matrix with one row for each sample")
+        raise DataDTypeError(f"{estimator}: X is None; give a matrix with one row for each sample")
     if isinstance(X, BatchSource):
-        raise DTypeError(
+        raise DataDTypeError(
             f"{estimator}: X is a source of batches; give a matrix, or, where there is partial_fit, "
             "call it with each batch's X"
         )
@@ -71,6 +71,12 @@ def names_of(X: object) -> npt.NDArray[np.object_] | None:
 
 
 def _numbers_of(X: Any) -> Any:
+    # Objects that are numbers, as a frame of several dtypes has them, are taken as these.
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        try:
+            return X.astype(np.float64)
+        except (TypeError, ValueError):
+            return X
     # A frame whose columns have several dtypes of numbers, or pandas's own, is not an array of numbers by
     # itself.
     if not hasattr(X, "to_numpy") or not hasattr(X, "columns") or not hasattr(X, "dtypes"):
@@ -124,7 +130,7 @@ def nonnegative(values: DistArray, estimator: str, name: str) -> DistArray:
 
 def _real(given: DistArray, estimator: str, name: str) -> DistArray:
     if given.dtype.kind not in "biuf":
-        raise DTypeError(f"{estimator}: {name} has dtype {given.dtype}; give real numbers")
+        raise DataDTypeError(f"{estimator}: {name} has dtype {given.dtype}; give real numbers")
     return given if given.dtype in (np.float32, np.float64) else given.astype(np.float64)
 
 
@@ -139,7 +145,7 @@ def targets_from(y: object, X: DistArray, estimator: str, several: bool = True) 
         For anything other than a number, NaN or infinite.
     """
     if y is None:
-        raise DTypeError(f"{estimator}: y is None; give a target for each row of X")
+        raise DataDTypeError(f"{estimator}: y is None; give a target for each row of X")
     given = asarray(y)
     if given.ndim == 2 and given.shape[1] == 1 and not several:
         given = given[:, 0]
@@ -149,22 +155,6 @@ def targets_from(y: object, X: DistArray, estimator: str, several: bool = True) 
 
 
 Classes = npt.NDArray[Any]
-
-
-def _check_labelled(labels: Classes, estimator: str, column: object) -> None:
-    # The name of a table's column, or of a frame's, tells how to leave rows out.
-    gone = np.zeros(labels.shape, np.bool_)
-    if labels.dtype.kind == "f":
-        gone = np.isnan(labels)
-    elif labels.dtype.kind == "O":
-        gone = np.array([is_missing_value(one) for one in labels.ravel()], np.bool_).reshape(labels.shape)
-    if gone.any():
-        name = repr(column) if isinstance(column, str) and column else "..."
-        count = f"{int(gone.sum()):,} of {gone.size:,} labels"
-        raise OptionError(
-            f"{estimator}: {count} are missing, and y[{int(gone.argmax())}] is the first; give classes, or "
-            f"leave such rows out: dropna([{name}]) of the table does"
-        )
 
 
 class Labels(NamedTuple):
@@ -187,7 +177,7 @@ def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
         For one class alone, and for numbers that are NaN, infinite or no whole numbers.
     """
     if y is None:
-        raise DTypeError(f"{estimator}: y is None; give a class for each row of X")
+        raise DataDTypeError(f"{estimator}: y is None; give a class for each row of X")
     codes: DistArray
     classes: Classes
     if isinstance(y, DistArray):
@@ -197,14 +187,16 @@ def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
     else:
         check_incoming(y)
         there: Classes = np.asarray(y)
+        _check_none_missing(y, there, estimator)
         if there.ndim == 2 and there.shape[1] == 1:
             there = there[:, 0]
-        _check_labelled(there, estimator, getattr(y, "name", None))
         try:
             classes, places = np.unique(there, return_inverse=True)
         except TypeError:
-            raise DTypeError(
-                f"{estimator}: y mixes classes of different types; give only numbers or only strings"
+            kinds = ", ".join(sorted({type(one).__name__ for one in there.ravel().tolist()}))
+            raise DataDTypeError(
+                f"{estimator}: y mixes classes of different types ({kinds}); "
+                "give only numbers or only strings"
             ) from None
         codes = asarray(places.reshape(there.shape))
     if codes.shape != X.shape[:1]:
@@ -216,10 +208,30 @@ def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
     return Labels(classes, codes)
 
 
+def _check_none_missing(y: object, there: Classes, estimator: str) -> None:
+    # NumPy makes the text "nan" of a NaN among texts, so that what was given is looked at.
+    if there.dtype.kind not in "OUf" or (isinstance(y, np.ndarray) and y.dtype.kind == "U"):
+        return
+    given = np.asarray(y, dtype=object) if there.dtype.kind == "U" else there
+    if there.dtype.kind == "f":
+        missing = np.flatnonzero(np.isnan(there)).tolist()
+    else:
+        missing = [place for place, one in enumerate(given.ravel().tolist()) if is_missing_value(one)]
+    if missing:
+        first = given.ravel().tolist()[missing[0]]
+        # The name of a table's column, or of a frame's, tells how to leave rows out.
+        column = getattr(y, "name", None)
+        rows = f"these rows, as dropna([{column!r}]) of the table does" if isinstance(column, str) else ""
+        raise OptionError(
+            f"{estimator}: y[{missing[0]}] is missing ({first!r}), as are {len(missing):,} of {given.size:,} "
+            f"labels; leave out {rows or 'these rows of X and y'}, or give them a class of their own"
+        )
+
+
 def _check_discrete(classes: Classes, estimator: str) -> None:
     # As scikit-learn: numbers with fractions are measurements, and each would be a class of its own.
     if classes.dtype.kind == "c":
-        raise DTypeError(f"{estimator}: y has dtype {classes.dtype}; give integers or strings")
+        raise DataDTypeError(f"{estimator}: y has dtype {classes.dtype}; give integers or strings")
     if classes.dtype.kind == "f" and (fractions := classes[~np.isfinite(classes) | (classes % 1 != 0)]).size:
         raise OptionError(
             f"{estimator}: y has {fractions[0]}, which is not a class; "
@@ -248,7 +260,7 @@ def weights_from(sample_weight: object, X: DistArray, estimator: str) -> DistArr
         return ones(X.shape[0])
     given = asarray(sample_weight).astype(np.float64)
     if given.ndim == 0:
-        given = given + np.zeros(X.shape[0])
+        given = given * ones(X.shape[0])
     if given.shape != X.shape[:1]:
         raise ShapeError(f"{estimator}: sample_weight of shape {given.shape} for {X.shape[0]} rows")
     checked(given, estimator, "sample_weight")
@@ -317,7 +329,7 @@ def real(value: object, name: str, estimator: str, least: float = 0.0, above: bo
     try:
         number = float(value)  # type: ignore[arg-type]  # what it cannot take raises
     except (TypeError, ValueError):
-        raise DTypeError(f"{estimator}: {name}={value!r}; give a number") from None
+        raise DataDTypeError(f"{estimator}: {name}={value!r}; give a number") from None
     if not (number > least if above else number >= least) or number == np.inf:
         raise OptionError(
             f"{estimator}: {name}={value}; give a number {'above' if above else 'from'} {least}"

@@ -14,7 +14,7 @@ from matnb.lazy.functions.indexing import take
 from matnb.lazy.functions.ordering import argsort, topk
 from matnb.lazy.loop import iterate
 from matnb.lazy.random import Generator
-from matnb.learn.distances import nearest, rows_at, squared_distances_to_own
+from matnb.learn.distances import nearest, nearest_exactly, rows_at, squared_distances_to_own
 from matnb.learn.improvement import Improvement, improved, no_improvement
 from matnb.learn.lloyd import totals_of
 
@@ -67,7 +67,7 @@ def batch_step(
     one begin anew at rows of the batch, every ten rows a cluster, as scikit-learn.
     """
     k, n = state.centers.shape[0], X.shape[0]
-    labels = nearest(X, state.centers)
+    labels = nearest_exactly(X, state.centers)
     inertia = (weights * squared_distances_to_own(X, state.centers, labels)).sum()
     totals = totals_of(X * weights.astype(X.dtype)[:, None], weights, labels, k)
     counts = state.weights + totals.weights

@@ -6,6 +6,7 @@ import copy
 import functools
 import inspect
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar, cast
@@ -31,6 +32,8 @@ class Estimator(Named):
 
     feature_names_in_: np.ndarray
     _kind = ""  # as scikit-learn's tags have it: "classifier", "regressor", "clusterer", "transformer"
+    _takes_nonnegative = False  # whether X must have no number below 0
+    _takes_counts = False  # whether y must have none
 
     def __init_subclass__(cls) -> None:
         """Have each method that is given rows look at the names of a data frame's columns."""
@@ -68,7 +71,7 @@ class Estimator(Named):
 
     def _check_fitted(self, called: str) -> None:
         if not self.__sklearn_is_fitted__():
-            raise NotFittedError(f"{type(self).__name__}.{called} before fit: call fit first")
+            raise _not_fitted(f"{type(self).__name__}.{called} before fit: call fit first")
 
     # What is pickled are the values of arrays, which lie on the workers of whoever reads it.
 
@@ -109,11 +112,13 @@ class Estimator(Named):
 
         return Tags(
             estimator_type=self._kind or None,
-            target_tags=TargetTags(required=self._kind in ("classifier", "regressor")),
+            target_tags=TargetTags(
+                required=self._kind in ("classifier", "regressor"), positive_only=self._takes_counts
+            ),
             transformer_tags=TransformerTags() if hasattr(self, "transform") else None,
             classifier_tags=ClassifierTags() if self._kind == "classifier" else None,
             regressor_tags=RegressorTags() if self._kind == "regressor" else None,
-            input_tags=InputTags(sparse=True),
+            input_tags=InputTags(sparse=True, positive_only=self._takes_nonnegative),
         )
 
     def __repr__(self) -> str:
@@ -124,6 +129,24 @@ class Estimator(Named):
             if not _is_same(getattr(self, name), parameter.default)
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
+
+
+def _not_fitted(message: str) -> NotFittedError:
+    # Who has scikit-learn may catch its error of this name.
+    theirs = sys.modules.get("sklearn.exceptions")
+    if theirs is None:
+        return NotFittedError(message)
+    return _both(theirs.NotFittedError)(message)
+
+
+@functools.cache
+def _both(theirs: type[Exception]) -> type[NotFittedError]:
+    def reduced(error: NotFittedError) -> tuple[Callable[[str], NotFittedError], tuple[str]]:
+        return _not_fitted, (str(error),)
+
+    return type(
+        "NotFittedError", (NotFittedError, theirs), {"__doc__": theirs.__doc__, "__reduce__": reduced}
+    )
 
 
 _GIVEN_ROWS = {

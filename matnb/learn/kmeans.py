@@ -6,11 +6,14 @@ from typing import Self
 
 import numpy as np
 
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import ones
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.random import default_rng
 from matnb.learn.arguments import real, rows_from, seed_from, weights_from, whole
 from matnb.learn.centers import ClustererByCenters
+from matnb.learn.distances import largest_length, nearest, squared_distances_to_own
 from matnb.learn.lloyd import Clustering, lloyd
 
 
@@ -35,7 +38,8 @@ class KMeans(ClustererByCenters):
         Maximum number of iterations; if it is reached, a ConvergenceWarning is given.
     tol
         Stop when no label changes, or when the sum of squared movements of the centers is at most this times
-        the mean variance of the features.
+        the mean variance of the features, or times ten times that around the first centers where this is
+        less, as a few rows far away make it.
     random_state
         Seed; the same seed gives the same result.
 
@@ -59,8 +63,8 @@ class KMeans(ClustererByCenters):
 
     Notes
     -----
-    Distances come from a matrix product, and sums of rows are taken block by block, so the last bits of
-    centers, and the assignment of rows almost equally near to two centers, can depend on how X is split.
+    Distances are sums of squared differences, so that a row far away takes nothing from the accuracy of
+    others. Sums of rows are taken block by block, so the last bits of centers can depend on how X is split.
 
     Examples
     --------
@@ -108,12 +112,17 @@ class KMeans(ClustererByCenters):
         tol, most = real(self.tol, "tol", "KMeans"), whole(self.max_iter, "max_iter", "KMeans")
         rng = default_rng(seed_from(self.random_state, "KMeans"))
         own = None if sample_weight is None else weights
-        least_shift = rows.var(axis=0).mean() * tol if tol else 0.0
+        variance = rows.var(axis=0).mean()
         best: Clustering | None = None
         num_starts = self._num_starts(10)
         for _ in range(num_starts):
-            found = lloyd(rows, own, self._start(rows, weights, rng), most, least_shift)
+            start = self._start(rows, weights, rng)
+            shift = _least_shift(rows, weights, start, variance, tol)
+            found = lloyd(rows, own, start, most, shift, largest_length(rows))
             evaluator().persist([one.expression for one in found])
+            if not found.is_sure:
+                found = lloyd(rows, own, start, most, shift)
+                evaluator().persist([one.expression for one in found])
             if best is None or (bool(found.inertia < best.inertia) and not _are_same(found, best)):
                 best = found
         assert best is not None, "it begins once at least"
@@ -127,8 +136,18 @@ class KMeans(ClustererByCenters):
         )
 
 
+def _least_shift(
+    X: DistArray, weights: DistArray, start: DistArray, variance: DistArray, tol: float
+) -> DistArray | float:
+    if not tol:
+        return 0.0
+    squares = squared_distances_to_own(X, start, nearest(X, start))
+    around = (weights * squares).sum() / weights.sum() / X.shape[1]
+    return tol * np.minimum(variance, 10 * around)
+
+
 def _are_same(one: Clustering, other: Clustering) -> bool:
     # But for the names of clusters: the least of two inertias may be rounded.
     k = len(one.centers)
-    pairs = scatter_reduce(np.ones(len(one.labels)), one.labels.astype(np.int64) * k + other.labels, k * k)
+    pairs = scatter_reduce(ones(len(one.labels)), one.labels.astype(np.int64) * k + other.labels, k * k)
     return bool((pairs.reshape(k, k) > 0).sum(axis=1).max() <= 1)

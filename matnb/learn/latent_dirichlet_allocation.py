@@ -68,6 +68,8 @@ class LatentDirichletAllocation(TopicsByBatches):
     >>> shares = model.transform(X).compute().round(1)
     """
 
+    _takes_nonnegative = True
+
     def __init__(
         self,
         n_components: int = 10,

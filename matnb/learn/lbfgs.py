@@ -18,6 +18,7 @@ from matnb.lazy.loop import converging, iterate
 from matnb.learn.line_search import FACTOR, Evaluate, Point, along, is_settled, is_small, is_stuck
 
 Floats = npt.NDArray[np.float64]
+LONGER = "give a larger max_iterations or tolerance"
 REMEDY = "no step lowers the loss; see whether it has a minimum, and this gradient"
 
 
@@ -30,13 +31,16 @@ def best_of(old: Point, new: Point) -> Point:
 Searched = tuple[tuple[Point, DistArray], DistArray]
 
 
-def searching(algorithm: str, found: Searched) -> Searched:
-    """Return what a search gave, where a warning says so when it has failed or ended too early."""
+def searching(algorithm: str, found: Searched, longer: str = LONGER, failed: str = REMEDY) -> Searched:
+    """Return what a search gave, where a warning says so when it has ended too early or has failed.
+
+    ``longer`` and ``failed`` are what to do then.
+    """
     (point, stuck), taken = found
     # A loop that changes nothing, as often, and is never at its end tells of a search that has failed.
-    state = converging(algorithm, (point, taken))
+    state = converging(algorithm, (point, taken), longer)
     told = iterate(lambda same: same, state, until=lambda *_: False, max_iterations=where(stuck, taken, 0))
-    (point, taken), _ = converging(algorithm, told, REMEDY)
+    (point, taken), _ = converging(algorithm, told, failed)
     return (point, stuck), taken
 
 

@@ -10,7 +10,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol, Self, cast
 
@@ -281,6 +281,29 @@ class Learner(Estimator):
         with BatchTurns(1, source.num_batches, run.epoch, lambda: source.waited_seconds) as turns:
             run = self._pass(training, run, source, run.epoch, turns, start=0).ended()
         return self._keep(training, run, p)
+
+    def begin_at(self, parameters: dict[str, Any], count: int, X: Any, y: Any = None) -> Self:
+        """Begin ``partial_fit`` at parameters learned in ``count`` batches, not where the model does.
+
+        Parameters
+        ----------
+        parameters
+            Arrays, by name, of the shapes of those that the model's ``start`` returns.
+        count
+            How many batches the optimizer counts as behind.
+        X, y
+            At least one row.
+        """
+        training = self._training()
+        run = training.begun(*source_from(X, y).first())
+        replica = {**run.state["replicas"][0], "count": np.asarray(float(count))}
+        replica["parameters"] = {
+            name: np.asarray(parameters[name], np.asarray(one).dtype)
+            for name, one in replica["parameters"].items()
+        }
+        state = {"replicas": [replica] * training.replicas, "count": np.asarray(float(count))}
+        self._run, self.n_features_in_ = replace(run, state=state), X.shape[1]
+        return self
 
     def predict(self, X: Any) -> Any:
         """Return the model's predictions for the rows of X."""

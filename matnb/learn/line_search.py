@@ -16,7 +16,7 @@ from matnb.lazy.loop import iterate
 
 Floats = npt.NDArray[np.float64]
 SUFFICIENT = 1e-4  # of the decrease that the slope promises
-MOST_TRIALS = 30
+MOST_TRIALS = 60  # 1e-40 of the first step is reached by then
 FACTOR = 64 * np.finfo(float).eps  # of a loss, as scikit-learn asks SciPy's L-BFGS-B
 PROMISED = np.finfo(float).eps ** 0.5  # of a loss, what a slope may promise where rounding hides it
 
@@ -122,7 +122,7 @@ def _next(
         high, high_loss, high_slope = t, loss, end
     elif abs(end) <= -curvature * slope:
         return t, bracket, True
-    elif end > 0:
+    elif not end <= 0:  # also where it is NaN
         high, high_loss, high_slope = t, loss, end
     else:
         low, low_loss, low_slope = t, loss, end
@@ -138,9 +138,15 @@ def _next(
 
 def _lowest(width: float, fall: float, first: float, last: float) -> float:
     # Where the cubic with these slopes that falls by this is lowest, as a share: equation 3.59 there.
-    if not (abs(fall) < np.inf and abs(last) < np.inf):
+    if not np.isfinite(fall):
+        return 0.0  # it overflows, which a step of half the length would as well
+    mean = fall / width
+    if not (np.isfinite(last) and np.isfinite(mean)):
         return 0.5
-    middle = first + last + 3 * fall / width
+    # A share of the largest, and by a power of 2: a loss near the largest number has squares beyond it.
+    exponent = -int(np.frexp(max(abs(first), abs(last), abs(mean)))[1])
+    first, last, mean = (float(np.ldexp(one, exponent)) for one in (first, last, mean))
+    middle = first + last + 3 * mean
     root = np.sqrt(max(middle * middle - first * last, 0.0))
     below = last - first + 2 * root
     return 1 - (last + root - middle) / below if below > 0 else 0.5

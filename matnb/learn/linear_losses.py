@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matnb.lazy.array import DistArray
+from matnb.lazy.creation import eye
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.shaping import concatenate
 
@@ -85,7 +86,7 @@ class LinearLoss(NamedTuple):
     def hessian(self, parameters: DistArray) -> DistArray:
         """Return its Hessian, dense."""
         bend, p = self._at(parameters).bend, self.X.shape[1]
-        of_w = self.X.T @ (bend[:, None] * self.X) / self.total + self.alpha * np.eye(p)
+        of_w = self.X.T @ (bend[:, None] * self.X) / self.total + self.alpha * eye(p)
         if not self.fit_intercept:
             return of_w
         edge = self.X.T @ bend / self.total

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from matnb.lazy.array import DistArray
-from matnb.lazy.loop import converging
+from matnb.lazy.creation import asarray, eye, ones, zeros
+from matnb.lazy.functions.elementwise import where
+from matnb.lazy.functions.linear import kron
+from matnb.lazy.functions.rearranging import tile
+from matnb.lazy.functions.shaping import concatenate
 from matnb.learn.arguments import one_of, real, rows_from, whole
 from matnb.learn.estimator import Estimator, Regressor
-from matnb.learn.lbfgs import lbfgs
+from matnb.learn.lbfgs import lbfgs, searching
 from matnb.learn.line_search import Point
 from matnb.learn.linear_losses import LinearLoss
 from matnb.learn.multinomial_loss import MultinomialLoss
@@ -17,6 +23,8 @@ from matnb.learn.newton import newton
 SOLVERS = ("lbfgs", "newton-cholesky")
 HISTORY = 10
 REMEDY = "give a larger max_iter or tol, or scale the features"
+FAILED = "no step lowers the loss; scale the features, or give a larger penalty or tol"
+ROUNDING = 64 * np.finfo(float).eps
 
 
 class LinearModel(Estimator):
@@ -48,10 +56,99 @@ class LinearRegressor(LinearModel, Regressor):
         return self._linear(X, "predict")
 
 
+class FeatureUnits(NamedTuple):
+    """Units of features and of the constant in which the loss bends alike along each of them.
+
+    A search goes through ``u``, of the same length as the parameters: w is ``scale * u_w`` and b is
+    ``unit * u_b - w @ mean``. The loss stays the same function of w and b, with its penalty, so its minimum
+    stays where it is; but a step of length 1 is then of a size that no column's unit or origin changes.
+
+    Attributes
+    ----------
+    mean
+        p numbers by which columns are shifted, 0 without a constant.
+    scale
+        p numbers, one over the roots of curvatures.
+    unit
+        The same for the constant, or None without one.
+    num_functions
+        How many linear functions there are, one after the other in a vector of parameters.
+    """
+
+    mean: DistArray
+    scale: DistArray
+    unit: float | None
+    num_functions: int
+
+    @classmethod
+    def of(cls, loss: LinearLoss | MultinomialLoss, bend: float) -> FeatureUnits:
+        """Return those of a loss with this second derivative by the margin of a typical row."""
+        X, weights, total = loss.X, loss.weights, loss.total
+        p = X.shape[1]
+
+        def mean_of(rows: DistArray) -> DistArray:
+            if weights is None:
+                summed = rows.sum(axis=0, dtype=np.float64)
+            else:
+                summed = rows.T @ weights if rows.sparse else (rows * weights[:, None]).sum(axis=0)
+            mean: DistArray = summed / total
+            return mean
+
+        mean = mean_of(X) if loss.fit_intercept else zeros(p)
+        if X.sparse:
+            square = mean_of(X * X)
+            spread, rounded = square - mean * mean, ROUNDING * square
+        else:
+            spread = mean_of((X - mean) ** 2)
+            square = spread + mean * mean
+            rounded = ROUNDING**2 * square
+        # A column that is the same number in all rows bends along with the constant only.
+        curvature = bend * where(spread > rounded, spread, square) + loss.alpha
+        scale = where(curvature > 0, np.maximum(curvature, np.finfo(float).tiny), 1.0) ** -0.5
+        classes = loss.num_classes if isinstance(loss, MultinomialLoss) else 1
+        return cls(mean, scale, bend**-0.5 if loss.fit_intercept else None, classes)
+
+    def parameters(self, u: DistArray) -> DistArray:
+        """Return the parameters of the loss."""
+        rows, p = u.reshape(self.num_functions, -1), len(self.scale)
+        w = rows[:, :p] * self.scale
+        if self.unit is None:
+            return w.reshape(-1)
+        b = self.unit * rows[:, p] - w @ self.mean
+        return concatenate([w, b[:, None]], axis=1).reshape(-1)
+
+    def gradient(self, of_parameters: DistArray) -> DistArray:
+        """Return the gradient by u, or each row of a matrix of gradients, by the chain rule."""
+        p = len(self.scale)
+        rows = of_parameters.reshape(-1, p + (self.unit is not None))
+        if self.unit is None:
+            return (rows * self.scale).reshape(of_parameters.shape)
+        of_b = rows[:, p:]
+        of_w = (rows[:, :p] - of_b * self.mean) * self.scale
+        return concatenate([of_w, of_b * self.unit], axis=1).reshape(of_parameters.shape)
+
+    def hessian(self, of_parameters: DistArray) -> DistArray:
+        """Return the Hessian by u, definite along what is the same for all functions, which is free."""
+        H = self.gradient(self.gradient(of_parameters).T)
+        K = self.num_functions
+        return H + kron(ones((K, K)) / K, eye(H.shape[0] // K)) if K > 1 else H
+
+
 def least(
-    loss: LinearLoss | MultinomialLoss, start: DistArray, model: Estimator
+    loss: LinearLoss | MultinomialLoss, bend: float, model: Estimator, constant: float = 0.0
 ) -> tuple[DistArray, DistArray]:
     """Return where a loss is least, by the ``solver``, ``tol`` and ``max_iter`` of a model, and iterations.
+
+    Parameters
+    ----------
+    loss
+        A function of parameters.
+    bend
+        Its second derivative by the margin of a typical row, above 0.
+    model
+        The estimator.
+    constant
+        Where the search starts, without features.
 
     Raises
     ------
@@ -64,16 +161,25 @@ def least(
     tol = real(given["tol"], "tol", name, above=True)
     max_iter = whole(given["max_iter"], "max_iter", name, least=0)
 
-    def evaluate(x: DistArray) -> Point:
-        return Point(x, loss.loss(x), loss.gradient(x))
+    units = FeatureUnits.of(loss, bend)
+    start = zeros(len(units.scale) * units.num_functions)
+    if units.unit is not None:
+        row = concatenate([zeros(len(units.scale)), asarray([constant / units.unit])])
+        start = tile(row, units.num_functions)
+
+    def evaluate(u: DistArray) -> Point:
+        x = units.parameters(u)
+        return Point(u, loss.loss(x), units.gradient(loss.gradient(x)))
+
+    def hessian(u: DistArray) -> DistArray:
+        return units.hessian(loss.hessian(units.parameters(u)))
 
     if solver == "lbfgs":
-        # Its search fails by rounding alone: these losses have their gradients, and no end below 0.
-        (point, _), taken = lbfgs(evaluate, start, tol, max_iter, HISTORY)
+        found = lbfgs(evaluate, start, tol, max_iter, HISTORY)
     else:
-        point, taken = newton(evaluate, loss.hessian, start, tol, max_iter)
-    point, taken = converging(name, (point, taken), REMEDY)
-    return point.x, taken
+        found = newton(evaluate, hessian, start, tol, max_iter)
+    (point, _), taken = searching(name, found, REMEDY, FAILED)
+    return units.parameters(point.x), taken
 
 
 def parted(parameters: DistArray, num_features: int, dtype: np.dtype) -> tuple[DistArray, DistArray]:

@@ -12,15 +12,20 @@ from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.functions.ordering import topk
 from matnb.lazy.loop import cond, converging, iterate
-from matnb.learn.distances import nearest, rows_at, scores, squared_distances_to_own, squared_to
-
-_ROUNDED = 1e10  # times what a number is rounded by: then the inertia is wrong in its tenth digit
+from matnb.learn.distances import (
+    nearest_by_products,
+    nearest_exactly,
+    products_are_sure,
+    rows_at,
+    squared_distances_to_own,
+)
 
 
 class Clustering(NamedTuple):
-    """Centers k x p, each row's label, int32, the sum of squared distances, and two numbers.
+    """Centers k x p, each row's label, int32, the sum of squared distances, two numbers, and a truth.
 
-    These are of iterations, and of clusters that have rows.
+    The numbers are of iterations, and of clusters that have rows; it is true where rows are surely assigned
+    to the nearest of these centers and of the first.
     """
 
     centers: DistArray
@@ -28,6 +33,7 @@ class Clustering(NamedTuple):
     inertia: DistArray
     num_iterations: DistArray
     num_clusters: DistArray
+    is_sure: DistArray
 
 
 class _Assigned(NamedTuple):
@@ -42,19 +48,28 @@ class _Totals(NamedTuple):
 
 
 def lloyd(
-    X: DistArray, weights: DistArray | None, start: DistArray, max_iterations: int, tol: DistArray | float
+    X: DistArray,
+    weights: DistArray | None,
+    start: DistArray,
+    max_iterations: int,
+    tol: DistArray | float,
+    length: DistArray | None = None,
 ) -> Clustering:
     """Return what Lloyd's iteration comes to from a start.
 
     It ends when no label changes, or centers have moved by no more than ``tol``, a sum of squares. Then each
     row has the label of the center it is nearest to. A center without rows goes to the row that is farthest
     from its own.
+
+    With a ``length`` that no row exceeds, rows are assigned by products, which is faster, and ``is_sure``
+    says whether these tell all centers apart; where they do not for the start, nothing is done.
     """
+    assigned = nearest_exactly if length is None else nearest_by_products
     own = ones(X.shape[0]) if weights is None else weights
     rows = X if weights is None else X * weights.astype(X.dtype)[:, None]
 
     def step(state: _Assigned) -> _Assigned:
-        labels = nearest(X, state.centers)
+        labels = assigned(X, state.centers)
         totals = totals_of(rows, own, labels, len(start))
         totals = cond(
             (totals.weights == 0).any(),
@@ -63,44 +78,28 @@ def lloyd(
         )
         return _Assigned(means_of(totals).astype(X.dtype), labels, (labels == state.labels).all())
 
+    def is_sure(centers: DistArray) -> DistArray:
+        return asarray(True) if length is None else products_are_sure(length, centers)
+
     def ends(old: _Assigned, new: _Assigned) -> DistArray:
         return new.is_settled | (((new.centers - old.centers) ** 2).sum() <= tol)
 
     begin = _Assigned(start, full(X.shape[0], -1, np.int32), asarray(False))
-    found = iterate(step, begin, until=ends, max_iterations=max_iterations)
+    limit: DistArray | int = max_iterations if length is None else where(is_sure(start), max_iterations, 0)
+    found = iterate(step, begin, until=ends, max_iterations=limit)
     (centers, labels, is_settled), count = converging("KMeans", found, "give a larger max_iter or tol")
-    return _labelled(X, own, centers, labels, is_settled, count)
-
-
-def _labelled(
-    X: DistArray,
-    own: DistArray,
-    centers: DistArray,
-    labels: DistArray,
-    is_settled: DistArray,
-    count: DistArray,
-) -> Clustering:
-    # Labels and the inertia by one product, where distances are no small differences of large numbers.
-    middle = centers.mean(axis=0)
-    to_centers, to_middle = scores(X, centers, middle), squared_to(X, middle)
-    new, lowest = to_centers.argmin(axis=1).astype(np.int32), to_centers.min(axis=1)
-    labels = where(is_settled, labels, new)
-    inertia = (own * np.maximum(lowest + to_middle, 0)).sum()
-    is_small = inertia <= _ROUNDED * np.finfo(X.dtype).eps * (own * to_middle).sum()
-    inertia = cond(
-        is_small | (labels != new).any(),
-        lambda: (own * squared_distances_to_own(X, centers, labels)).sum(),
-        lambda: inertia,
-    )
-    there = scatter_reduce(np.ones(len(labels)), labels, len(centers)) > 0
-    return Clustering(centers, labels, inertia, count, asarray(there.sum()))
+    labels = cond(is_settled, lambda: labels, lambda: assigned(X, centers))
+    inertia = (own * squared_distances_to_own(X, centers, labels)).sum()
+    there = scatter_reduce(ones(len(labels)), labels, len(centers)) > 0
+    surely = is_sure(start) & is_sure(centers)
+    return Clustering(centers, labels, inertia, count, asarray(there.sum()), surely)
 
 
 def totals_of(rows: DistArray, weights: DistArray, labels: DistArray, k: int) -> _Totals:
     """Return the sums of the rows, which are weighted already, and of the weights of each label."""
     if rows.sparse:
         n = rows.shape[0]
-        belongs = coo_array((np.ones(n, rows.dtype), (labels, arange(n))), shape=(k, n))
+        belongs = coo_array((ones(n, rows.dtype), (labels, arange(n))), shape=(k, n))
         sums = rows_at(belongs @ rows, arange(k))
     else:
         sums = scatter_reduce(rows, labels, k)

@@ -7,7 +7,6 @@ from typing import Any, Self, cast
 import numpy as np
 
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import zeros
 from matnb.lazy.functions.shaping import stack
 from matnb.learn.arguments import Classes, class_weights_from, labels_from, of_classes, real, rows_from
 from matnb.learn.estimator import Classifier
@@ -28,6 +27,8 @@ class LogisticRegression(LinearModel, Classifier):
         Inverse strength of the penalty; infinity for none.
     tol
         Stop when no element of the gradient, divided by C and the sum of weights, exceeds this in magnitude.
+        It is the gradient by features less their mean, in units in which the loss bends alike along each:
+        what columns count is of no effect.
     fit_intercept
         Whether to fit an intercept.
     class_weight
@@ -100,6 +101,11 @@ class LogisticRegression(LinearModel, Classifier):
         ------
         ShapeError, DTypeError, OptionError
             For inconsistent shapes, NaN, a single class, a C that is not above 0.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``max_iter`` is reached, or no step lowers the loss.
         """
         rows = rows_from(X, "LogisticRegression")
         labels = labels_from(y, rows, "LogisticRegression")
@@ -115,7 +121,7 @@ class LogisticRegression(LinearModel, Classifier):
         else:
             loss = MultinomialLoss(rows, labels.codes, K, weights, total, alpha, free)
         shape = (1 if K == 2 else K), p + free
-        found, taken = least(loss, zeros(shape[0] * shape[1]), self)
+        found, taken = least(loss, (1 - 1 / K) / K, self)
         coef, intercept = parted(found.reshape(shape), p, rows.dtype)
         self._learn(coef=coef, intercept=intercept, n_iter=taken, classes=labels.classes, n_features_in=p)
         self.n_iter_ = int(self.n_iter_)

@@ -100,7 +100,8 @@ class MiniBatchKMeans(ClustererByCenters):
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Fit centers to batches of the rows; arguments as in :meth:`KMeans.fit`."""
         rows, weights, ratio = self._given(X, sample_weight)
-        rng = default_rng(seed_from(self.random_state, "MiniBatchKMeans"))
+        self._seed = seed_from(self.random_state, "MiniBatchKMeans")
+        rng = default_rng(self._seed)
         n, tol = rows.shape[0], real(self.tol, "tol", "MiniBatchKMeans")
         size = min(n, whole(self.batch_size, "batch_size", "MiniBatchKMeans"))
         most = max(1, whole(self.max_iter, "max_iter", "MiniBatchKMeans") * n // size)

@@ -60,6 +60,8 @@ class MiniBatchNMF(FactorsByBatches):
 
     reconstruction_err_: DistArray
 
+    _takes_nonnegative = True
+
     def __init__(
         self,
         n_components: int | str | None = "auto",

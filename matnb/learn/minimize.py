@@ -131,7 +131,7 @@ def minimize(
     if name and function is None:
         raise OptionError(f"minimize: method={method!r} needs {name}=")
     if method == "newton":
-        point, taken = converging("minimize", newton(evaluate, curved, start, limit, most))
+        (point, stuck), taken = searching("minimize", newton(evaluate, curved, start, limit, most))
     elif method == "FISTA":
         found = fista(evaluate, cast(Proximal, proximal), start, max_iterations=most, tol=limit)
         x, taken = converging("minimize", found)

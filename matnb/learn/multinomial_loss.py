@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import arange, asarray, eye, ones
+from matnb.lazy.creation import arange, zeros
 from matnb.lazy.functions.elementwise import where
-from matnb.lazy.functions.linear import kron
 from matnb.lazy.functions.shaping import concatenate
 from matnb.lazy.loop import iterate
 from matnb.learn.linear_losses import LinearLoss, Pointwise
@@ -59,7 +58,7 @@ class MultinomialLoss(NamedTuple):
         return of_w.reshape(-1)
 
     def hessian(self, parameters: DistArray) -> DistArray:
-        """Return its Hessian, dense, and definite along what is the same for all classes, which is free."""
+        """Return its Hessian, dense; singular along what is the same for all classes, unless penalized."""
         likely = softmax(self._margins(parameters)[1])
         K, p = self.num_classes, self.X.shape[1]
 
@@ -72,12 +71,10 @@ class MultinomialLoss(NamedTuple):
             ).hessian(parameters[: p + 1])  # fmt: skip
 
         size = p + self.fit_intercept
-        _, _, blocks = iterate(
-            block, asarray(np.zeros((size, size))), over=arange(K * K), collect=lambda state: state
-        )
+        _, _, blocks = iterate(block, zeros((size, size)), over=arange(K * K), collect=lambda state: state)
         H = blocks.reshape(K, K, size, size).transpose(0, 2, 1, 3).reshape(K * size, K * size)
         penalized = np.append(np.full(p, self.alpha), np.zeros(size - p))
-        return H + np.diag(np.tile(penalized, K)) + kron(ones((K, K)) / K, eye(size))
+        return H + np.diag(np.tile(penalized, K))
 
 
 def softmax(margins: DistArray) -> DistArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray
+from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import converging, iterate
 from matnb.learn.arguments import real
@@ -19,7 +19,7 @@ EPSILON = float(np.finfo(np.float32).eps)  # in place of a divisor that is 0 or 
 _SMALLEST = float(np.finfo(np.float64).eps)
 _BETWEEN = 10  # updates after which it is looked at how far they have come
 
-State = tuple[Factors, DistArray, DistArray]  # with the error, and how many steps were taken
+State = tuple[Factors, DistArray, DistArray, DistArray]  # with the error, steps taken, and its end
 
 
 class Penalty(NamedTuple):
@@ -42,7 +42,7 @@ def parts(X: DistArray, W: DistArray, V: DistArray, is_frobenius: bool, penalty:
         # (X / (W V')) V  and the sums of V, as scikit-learn 1 for a component that is 0
         larger = (X / np.maximum(W @ V.T, EPSILON)) @ V
         sums = V.sum(axis=0)
-        smaller = where(sums == 0, 1, sums)[None, :] + np.zeros(W.shape, W.dtype)
+        smaller = where(sums == 0, 1, sums)[None, :] + zeros(W.shape, W.dtype)
     smaller = smaller + penalty.l1 if penalty.l1 else smaller
     smaller = smaller + penalty.l2 * W if penalty.l2 else smaller
     return larger, where(smaller == 0, EPSILON, smaller).astype(W.dtype)
@@ -93,18 +93,21 @@ def alternated(
     if not tol:
         return iterate(step, start, max_iterations=most)[0], most
     first = error(start)
-    begun: State = (start, first, asarray(np.int64(0)))
+    begun: State = (start, first, asarray(np.int64(0)), asarray(False))
 
     def steps(state: State) -> State:
-        factors, _, taken = state
+        factors, before, taken, _ = state
         factors, n = iterate(step, factors, max_iterations=np.minimum(_BETWEEN, most - taken))
-        return factors, error(factors), taken + n
+        now = error(factors)
+        return factors, now, taken + n, (before - now) / first < tol
 
-    def is_settled(old: State, new: State) -> object:
-        return (old[1] - new[1]) / first < tol
-
-    found = iterate(steps, begun, until=is_settled, max_iterations=-(-most // _BETWEEN))
-    (factors, _, taken), _ = converging(estimator, found)
+    found = iterate(steps, begun, until=lambda old, new: new[3], max_iterations=-(-most // _BETWEEN))
+    (factors, _, taken, is_settled), _ = found
+    # A loop that changes nothing, as often as steps were taken, and is never at its end where they were not.
+    told = iterate(
+        lambda same: same, taken, until=lambda *_: False, max_iterations=where(is_settled, 0, taken)
+    )
+    taken, _ = converging(estimator, told, "give a larger max_iter or tol")
     return factors, taken
 
 

@@ -11,18 +11,18 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, coo_array, ones
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.functions.indexing import take_along_axis
-from matnb.lazy.functions.ordering import topk
+from matnb.lazy.functions.row_distances import row_distances
 from matnb.learn.arguments import one_of, rows_from, whole
-from matnb.learn.distances import scores, squared_to
+from matnb.learn.distances import dense, neighbors_of
 from matnb.learn.estimator import Estimator
 
 
 class NearestNeighbors(Estimator):
     """Exact, brute-force search for nearest neighbors.
 
-    Distances are computed from a matrix product, tile by tile: for dense rows the array of all distances is
-    never stored. Arguments and attributes are scikit-learn's, without ``radius``, ``leaf_size``, ``p``,
-    ``metric_params`` and ``n_jobs``.
+    Candidates are found by a matrix product, tile by tile: for dense rows the array of all distances is never
+    stored. Each worker has all rows that are searched. Arguments and attributes are scikit-learn's, without
+    ``radius``, ``leaf_size``, ``p``, ``metric_params`` and ``n_jobs``.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class NearestNeighbors(Estimator):
 
     Notes
     -----
-    Squared distances are computed as differences of larger numbers, so distances have errors of about 1e-8 of
-    the extent of the data, and the distance of a row to itself may not be exactly 0. Among equally near rows
-    the earlier comes first.
+    Distances are roots of sums of squared differences, in float64, so that a row far away takes nothing from
+    the accuracy of others, and equal rows have a distance of 0. Among equally near rows the earlier comes
+    first.
 
     Examples
     --------
@@ -134,11 +134,10 @@ class NearestNeighbors(Estimator):
         if k + is_own > len(Y):
             others = " others" if is_own else ""
             raise OptionError(f"NearestNeighbors: n_neighbors={k} of {len(Y) - is_own}{others}; give fewer")
-        found, places = topk(scores(rows, Y, self._middle), k + is_own, largest=False)
-        squares = found + squared_to(rows, self._middle)[:, None]
+        places = neighbors_of(rows, Y, self._middle, k + is_own)
         if is_own:
             # Without the row itself; where equal rows came before it, without the first of these.
             own = (places == arange(len(rows))[:, None]).argmax(axis=1)
             columns = arange(k) + (arange(k) >= own[:, None])
-            squares, places = (take_along_axis(one, columns, axis=1) for one in (squares, places))
-        return asarray(np.sqrt(np.maximum(squares, 0))), places
+            places = take_along_axis(places, columns, axis=1)
+        return asarray(np.sqrt(row_distances(rows, dense(Y), places))), places

@@ -60,6 +60,8 @@ class NMF(NonnegativeFactors):
     reconstruction_err_: DistArray
     n_iter_: int
 
+    _takes_nonnegative = True
+
     def __init__(
         self,
         n_components: int | str | None = "auto",

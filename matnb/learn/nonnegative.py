@@ -8,7 +8,7 @@ import numpy as np
 
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray
+from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.random import default_rng
 from matnb.learn.arguments import checked, one_of, seed_from, whole
@@ -22,7 +22,7 @@ _LEAST = 1e-6  # what is below is 0 of a start from singular vectors
 
 def even_rows(X: DistArray, k: int) -> DistArray:
     """Return a W, n x k, of one number, whose product with an even H has the mean of X."""
-    return np.sqrt(X.mean() / k).astype(X.dtype) + np.zeros((X.shape[0], k), X.dtype)
+    return np.sqrt(X.mean() / k).astype(X.dtype) + zeros((X.shape[0], k), X.dtype)
 
 
 def start_of(X: DistArray, k: int, init: str | None, random_state: object, estimator: str) -> Factors:

@@ -10,7 +10,7 @@ import numpy as np
 
 from matnb.errors import DTypeError, OptionError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray
+from matnb.lazy.creation import zeros
 from matnb.learn.arguments import real, whole
 from matnb.learn.named_arguments import LearnerPart
 
@@ -58,7 +58,7 @@ class Optimizer(LearnerPart):
 
 
 def _zeros(parameters: Parameters) -> Parameters:
-    return {name: asarray(np.zeros(value.shape, value.dtype)) for name, value in parameters.items()}
+    return {name: zeros(value.shape, value.dtype) for name, value in parameters.items()}
 
 
 def _check(one: Optimizer, *names: str, below_1: tuple[str, ...] = ()) -> None:

@@ -8,9 +8,7 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
-from matnb.lazy.functions.shaping import concatenate
 from matnb.learn.arguments import real, rows_from, targets_from, weights_from
 from matnb.learn.estimator import Regressor
 from matnb.learn.linear_losses import LinearLoss, half_poisson
@@ -34,7 +32,8 @@ class PoissonRegressor(LinearModel, Regressor):
     max_iter
         Maximum number of iterations.
     tol
-        Stop when no element of the gradient exceeds this in magnitude.
+        Stop when no element of the gradient exceeds this in magnitude. It is the gradient by features less
+        their mean, in units in which the loss bends alike along each: what columns count is of no effect.
 
     Attributes
     ----------
@@ -61,6 +60,8 @@ class PoissonRegressor(LinearModel, Regressor):
     """
 
     n_iter_: int
+
+    _takes_counts = True
 
     def __init__(
         self,
@@ -93,6 +94,11 @@ class PoissonRegressor(LinearModel, Regressor):
         ------
         ShapeError, DTypeError, OptionError
             For inconsistent shapes, NaN, a negative count, a negative alpha.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``max_iter`` is reached, or no step lowers the loss.
         """
         rows = rows_from(X, "PoissonRegressor")
         counts = _counts(y, rows)
@@ -103,9 +109,8 @@ class PoissonRegressor(LinearModel, Regressor):
         if not mean > 0:
             raise OptionError("PoissonRegressor: y is 0 for all rows, so no mean fits; give counts")
         p = rows.shape[1]
-        start = concatenate([zeros(p), asarray([np.log(mean)])]) if self.fit_intercept else zeros(p)
         loss = LinearLoss(rows, counts, half_poisson, weights, total, alpha, bool(self.fit_intercept))
-        found, taken = least(loss, start, self)
+        found, taken = least(loss, mean, self, np.log(mean))
         coef, intercept = parted(found, p, rows.dtype)
         self._learn(coef=coef, intercept=intercept, n_iter=taken, n_features_in=p)
         self.n_iter_ = int(self.n_iter_)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray
+from matnb.lazy.creation import zeros
 from matnb.learn.models.links import logistic, softplus
 from matnb.learn.optimizers import Parameters
 
@@ -96,8 +96,8 @@ class LinearScore:
     def start(self, X: DistArray, y: DistArray) -> Parameters:
         """Return zeros."""
         truth, _ = self._parted(y)
-        weights = np.zeros((X.shape[1], *truth.shape[1:]))
-        return {"weights": asarray(weights), "intercept": asarray(np.zeros(truth.shape[1:]))}
+        shape = truth.shape[1:]
+        return {"weights": zeros((X.shape[1], *shape)), "intercept": zeros(shape)}
 
     def loss(self, parameters: Parameters, X: DistArray, y: DistArray) -> DistArray:
         """Return the mean of the rows' losses, times their weights, and the penalty, summed over targets."""

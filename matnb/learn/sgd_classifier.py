@@ -13,7 +13,6 @@ from matnb.lazy.creation import asarray
 from matnb.lazy.limits import check_incoming
 from matnb.learn.arguments import Classes, labels_from, of_classes, rows_from
 from matnb.learn.estimator import Classifier
-from matnb.learn.learner import Learner
 from matnb.learn.score_losses import OF_CLASSES, OF_NUMBERS
 from matnb.learn.stochastic import StochasticGradient
 
@@ -94,7 +93,8 @@ class SGDClassifier(StochasticGradient, Classifier):
         """Learn from rows of X, n x p, and their n labels; ``sample_weight`` scales the loss of each row."""
         rows = rows_from(X, "SGDClassifier")
         classes, codes = labels_from(y, rows, "SGDClassifier")
-        return self._kept(self._descend(rows, _signs(codes, len(classes)), sample_weight), classes)
+        found = self._descend(rows, _signs(codes, len(classes)), sample_weight)
+        return self._keep_descent(found, found.weights, classes=classes)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train for one pass from the current weights; the first call needs all classes."""
@@ -103,19 +103,19 @@ class SGDClassifier(StochasticGradient, Classifier):
             raise OptionError("SGDClassifier: the first partial_fit needs classes=, the list of all classes")
         known = self.classes_ if hasattr(self, "classes_") else np.unique(np.asarray(classes))
         check_incoming(y)
+        if classes is not None and not np.array_equal(known, np.unique(np.asarray(classes))):
+            raise OptionError(
+                f"SGDClassifier: classes={list(classes)!r}, but the first call had {known.tolist()}; "
+                "leave classes out, or fit anew"
+            )
         labels = np.asarray(y)
         if (new := np.setdiff1d(labels, known)).size:
             raise OptionError(
                 f"SGDClassifier: y has the class {new[0].item()!r}, which classes= did not list"
             )
         codes = asarray(np.searchsorted(known, labels))
-        return self._kept(self._one_batch(rows, _signs(codes, len(known)), sample_weight), known)
-
-    def _kept(self, learner: Learner, classes: Classes) -> Self:
-        weights, intercept = learner.parameters_["weights"], learner.parameters_["intercept"]
-        if weights.ndim == 1:  # of two classes
-            weights, intercept = weights[:, None], intercept[None]
-        return self._keep_descent(learner, weights.T, intercept, classes=classes)
+        found = self._one_batch(rows, _signs(codes, len(known)), sample_weight)
+        return self._keep_descent(found, found.weights, classes=known)
 
     def decision_function(self, X: Any) -> DistArray:
         """Return the scores of rows: n numbers for two classes, else n x classes."""
@@ -131,6 +131,7 @@ class SGDClassifier(StochasticGradient, Classifier):
 
     def predict_proba(self, X: Any) -> DistArray:
         """Return the probabilities of classes, n x classes, of ``loss="log_loss"``."""
+        self._check_fitted("predict_proba")
         if self.loss != "log_loss":
             raise UnsupportedError(
                 f"SGDClassifier: loss={self.loss!r} has no probabilities; use loss='log_loss'"

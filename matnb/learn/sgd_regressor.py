@@ -7,7 +7,6 @@ from typing import Any, Self
 from matnb.lazy.array import DistArray
 from matnb.learn.arguments import rows_from, targets_from
 from matnb.learn.estimator import Regressor
-from matnb.learn.learner import Learner
 from matnb.learn.score_losses import OF_NUMBERS
 from matnb.learn.stochastic import StochasticGradient
 
@@ -113,17 +112,15 @@ class SGDRegressor(StochasticGradient, Regressor):
         """
         rows = rows_from(X, "SGDRegressor")
         targets = targets_from(y, rows, "SGDRegressor", several=False)
-        return self._kept(self._descend(rows, targets, sample_weight))
+        found = self._descend(rows, targets, sample_weight)
+        return self._keep_descent(found, found.weights[0])
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train for one pass over rows, starting from the current weights."""
         rows = rows_from(X, "SGDRegressor", getattr(self, "n_features_in_", None))
         targets = targets_from(y, rows, "SGDRegressor", several=False)
-        return self._kept(self._one_batch(rows, targets, sample_weight))
-
-    def _kept(self, learner: Learner) -> Self:
-        learned = learner.parameters_
-        return self._keep_descent(learner, learned["weights"], learned["intercept"][None])
+        found = self._one_batch(rows, targets, sample_weight)
+        return self._keep_descent(found, found.weights[0])
 
     def predict(self, X: Any) -> DistArray:
         """Return n numbers."""

@@ -57,32 +57,30 @@ def _spread(X: DistArray, weights: DistArray, k: int, rng: Generator) -> DistArr
     first = _drawn(weights, 1, rng)
     if k == 1:
         return rows_at(X, first)
-    middle = X.mean(axis=0)
 
     def step(state: tuple[DistArray, DistArray]) -> tuple[DistArray, DistArray]:
         closest, _ = state
         candidates = _drawn(weights * closest, num_trials, rng)
-        to_candidates = squared_distances(X, rows_at(X, candidates), middle)
+        to_candidates = squared_distances(X, rows_at(X, candidates))
         found = asarray(np.minimum(closest[:, None], to_candidates))
         best = (weights[:, None] * found).sum(axis=0).argmin()
         return found[:, best], candidates[best]
 
-    start = (squared_distances(X, rows_at(X, first), middle)[:, 0], first[0])
+    start = (squared_distances(X, rows_at(X, first))[:, 0], first[0])
     _, _, others = iterate(step, start, max_iterations=k - 1, collect=lambda state: state[1])
     return rows_at(X, concatenate([first, others]))
 
 
 def _oversampled(X: DistArray, weights: DistArray, count: int, rng: Generator) -> tuple[DistArray, DistArray]:
     # k-means||: in each round so many at once; those drawn, and the weight of the rows nearest to each.
-    middle = X.mean(axis=0)
 
     def draw(closest: DistArray) -> tuple[DistArray, DistArray]:
         places = _drawn(weights * closest, count, rng)
-        to_drawn = squared_distances(X, rows_at(X, places), middle).min(axis=1)
+        to_drawn = squared_distances(X, rows_at(X, places)).min(axis=1)
         return asarray(np.minimum(closest, to_drawn)), places
 
     first = _drawn(weights, 1, rng)
-    start = draw(squared_distances(X, rows_at(X, first), middle)[:, 0])
+    start = draw(squared_distances(X, rows_at(X, first))[:, 0])
     _, _, drawn = iterate(
         lambda state: draw(state[0]), start, max_iterations=_ROUNDS - 1, collect=lambda state: state[1]
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -11,14 +11,78 @@ import numpy as np
 
 from matnb.errors import ConvergenceWarning, OptionError
 from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray, zeros
+from matnb.lazy.functions.indexing import take
+from matnb.lazy.functions.row_descent import Descent, Doubles, RowSteps, row_steps
 from matnb.lazy.functions.shaping import concatenate
 from matnb.learn.arguments import one_of, real, seed_from, weights_from, whole
 from matnb.learn.estimator import Estimator
 from matnb.learn.learner import Learner
 from matnb.learn.optimizers import SGD
 from matnb.learn.regularizers import L1
-from matnb.learn.score_losses import LinearScore, ScoreLoss
+from matnb.learn.score_losses import SPARSE_INTERCEPT_DECAY, LinearScore, ScoreLoss
 from matnb.sources.from_memory import memory
+
+PART_BYTES = 256 * 2**20  # of rows that a worker has at once, where steps go row by row
+
+
+@dataclass(frozen=True)
+class DescentProgress:
+    """How far a descent has come.
+
+    Attributes
+    ----------
+    weights, intercept
+        k x p and k numbers, one for each target.
+    passes, count
+        Passes and steps that were taken.
+    steps
+        Of steps row by row, what these go on from: with the scale of sparse rows' weights.
+    """
+
+    weights: Doubles
+    intercept: Doubles
+    passes: int
+    count: int
+    steps: RowSteps | None = None
+
+    @classmethod
+    def by_rows(cls, steps: RowSteps, num_features: int, name: str, passes: int = 0) -> Self:
+        """Return where steps by rows have led; warns where a number was not finite."""
+        if not steps.is_finite:
+            warnings.warn(
+                f"{name}: row {steps.last_rows} of pass {passes + len(steps.losses) - 1} leads to a loss or "
+                "weights that are not finite: stopped, and the model as it was before that row is kept; give "
+                "a smaller eta0, or scale the features",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        passes += len(steps.losses)
+        weights, intercept = steps.weights(num_features), steps.intercepts(num_features)
+        return cls(weights, intercept, passes, int(steps.state[-1]), steps)
+
+    @classmethod
+    def by_batches(cls, learner: Learner) -> Self:
+        """Return where a learner has come."""
+        parameters = learner.parameters_
+        weights: Doubles = np.asarray(parameters["weights"])
+        intercept: Doubles = np.asarray(parameters["intercept"])
+        if weights.ndim == 1:
+            weights, intercept = weights[:, None], intercept[None]
+        return cls(weights.T, intercept, int(learner.history_.epoch[-1]) + 1, learner.n_iter_)
+
+    def parameters(self, is_single: bool) -> dict[str, Doubles]:
+        """Return them as a learner has them."""
+        weights, intercept = self.weights.T, self.intercept
+        if is_single:
+            weights, intercept = weights[:, 0], intercept[0]
+        return {"weights": weights, "intercept": intercept}
+
+    def state(self) -> Doubles:
+        """Return what steps row by row go on from."""
+        if self.steps is not None:
+            return self.steps.state
+        return np.concatenate([self.weights.ravel(), self.intercept, [1.0, self.count]])
 
 
 class StochasticGradient(Estimator):
@@ -29,6 +93,11 @@ class StochasticGradient(Estimator):
     epsilon: float
     max_iter: int
     n_iter_no_change: int
+    coef_: DistArray
+    intercept_: DistArray
+    n_iter_: int
+    t_: float
+    n_features_in_: int
 
     def _learner(self, is_weighted: bool) -> Learner:
         given: Any = self
@@ -62,7 +131,27 @@ class StochasticGradient(Estimator):
         rate, power = real(given.eta0, "eta0", name, above=True), real(given.power_t, "power_t", name)
         return SGD(rate, schedule=None if schedule == "constant" else partial(_inverse, power))
 
-    def _descend(self, X: DistArray, y: DistArray, sample_weight: Any) -> Learner:
+    def _row_descent(self, learner: Learner) -> Descent:
+        # The steps of a learner, row by row.
+        given: Any = self
+        model, alpha = learner.model, float(given.alpha)
+        is_optimal, power = given.learning_rate == "optimal", float(given.power_t)
+        return Descent(
+            model.loss_name,
+            float(given.epsilon),
+            model.l1,
+            model.l2,
+            float(model.fit_intercept),
+            model.is_weighted,
+            given.learning_rate,
+            1.0 if is_optimal else float(given.eta0),
+            alpha if is_optimal else power,
+            alpha**-0.75 if is_optimal else 0.0,
+            patience=learner.patience,
+            tol=float(learner.tol),
+        )
+
+    def _descend(self, X: DistArray, y: DistArray, sample_weight: Any) -> DescentProgress:
         given: Any = self
         name = type(self).__name__
         size = whole(given.batch_size, "batch_size", name)
@@ -71,36 +160,85 @@ class StochasticGradient(Estimator):
         learner = self._learner(sample_weight is not None)
         if sample_weight is not None:
             y = _with_weights(y, weights_from(sample_weight, X, name))
-        rows = memory(X, y, batch_size=size, shuffle=bool(given.shuffle), seed=seed)
-        learner.fit(rows, epochs=epochs)
-        if given.tol is not None and not learner.is_settled():
+        is_shuffled = bool(given.shuffle)
+        if size == 1:
+            order = replace(self._row_descent(learner), passes=epochs, seed=seed if is_shuffled else None)
+            steps = _steps_of(X, y, order)
+            found = DescentProgress.by_rows(steps, X.shape[1], name)
+            is_settled = order.is_settled(steps.losses.tolist()) or not steps.is_finite
+        else:
+            learner.fit(memory(X, y, batch_size=size, shuffle=is_shuffled, seed=seed), epochs=epochs)
+            found, is_settled = DescentProgress.by_batches(learner), learner.is_settled()
+        if given.tol is not None and not is_settled:
             warnings.warn(
                 f"{name}: after {epochs} passes the loss still falls by more than tol={given.tol}; "
                 "give a larger max_iter, or scale the features",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        return learner
+        return found
 
-    def _one_batch(self, X: DistArray, y: DistArray, sample_weight: Any) -> Learner:
-        learner: Learner = getattr(self, "_descent", None) or self._learner(True)
+    def _one_batch(self, X: DistArray, y: DistArray, sample_weight: Any) -> DescentProgress:
         given: Any = self
         name = type(self).__name__
         size = whole(given.batch_size, "batch_size", name)
-        learner.model = replace(learner.model, is_weighted=True)  # that of fit may have had none
-        return learner.partial_fit(X, _with_weights(y, weights_from(sample_weight, X, name)), batch_size=size)
+        before: DescentProgress | None = getattr(self, "_descent", None)
+        learner = self._learner(True)
+        targets = _with_weights(y, weights_from(sample_weight, X, name))
+        if size == 1:
+            state = None if before is None else before.state()
+            steps = _steps_of(X, targets, replace(self._row_descent(learner), patience=None), state)
+            return DescentProgress.by_rows(steps, X.shape[1], name, 0 if before is None else before.passes)
+        if before is not None:
+            learner.begin_at(before.parameters(y.ndim == 1), before.count, X, targets)
+        found = DescentProgress.by_batches(learner.partial_fit(X, targets, batch_size=size))
+        return found if before is None else replace(found, passes=before.passes + 1)
 
-    def _keep_descent(self, learner: Learner, coef: DistArray, intercept: DistArray, **learned: Any) -> Self:
-        passes, steps = int(learner.history_.epoch[-1]) + 1, learner.n_iter_ + 1.0
-        num_features = coef.shape[-1]
-        self._learn(
-            coef=coef, intercept=intercept, n_iter=passes, t=steps, n_features_in=num_features, **learned
-        )
-        self._descent = learner
+    def _keep_descent(self, found: DescentProgress, coef: Doubles, **learned: Any) -> Self:
+        # All of it is here, so that no run is needed.
+        self.coef_, self.intercept_ = asarray(coef), asarray(found.intercept)
+        self.n_iter_, self.t_ = found.passes, found.count + 1.0
+        self.n_features_in_ = found.weights.shape[-1]
+        vars(self).update({f"{name}_": value for name, value in learned.items()})
+        self._descent = found
         return self
 
 
 # Functions of this file and not of a method, so that what was fitted can be pickled.
+
+
+def _steps_of(
+    X: DistArray, y: DistArray, descent: Descent, state: Doubles | DistArray | None = None
+) -> RowSteps:
+    # All passes at once where one worker can have the rows; else part after part, in the same order.
+    n, p = X.shape
+    targets = y[:, None] if y.ndim == 1 else y
+    if descent.intercept and X.sparse:
+        descent = replace(descent, intercept=SPARSE_INTERCEPT_DECAY)
+    if state is None:
+        size = descent.state_size(p, targets.shape[1] - descent.is_weighted)
+        state = concatenate([zeros(size - 2), asarray([1.0, 0.0])])
+    num_bytes = 16 * int(X.nnz) if X.sparse else 8 * X.size
+    row_bytes = max(1, num_bytes // max(1, n)) + 8 * targets.shape[1]
+    if n * row_bytes <= PART_BYTES:
+        return row_steps(X, targets, state, descent)
+    size, losses = max(1, PART_BYTES // row_bytes), np.zeros(0)
+    for number in range(descent.passes):
+        rows, own, lost = X, targets, 0.0
+        if descent.seed is not None:
+            order = np.random.default_rng([descent.seed, descent.epoch + number]).permutation(n)
+            rows, own = take(X, order, axis=0), take(targets, order, axis=0)
+        for start in range(0, n, size):
+            part = slice(start, start + size)
+            steps = row_steps(rows[part], own[part], state, replace(descent, passes=1, seed=None))
+            state, lost = steps.state, lost + float(steps.losses[0]) * len(rows[part])
+            if not steps.is_finite:
+                last = start + steps.last_rows
+                return replace(steps, losses=np.append(losses, steps.losses[0]), last_rows=last)
+        losses = np.append(losses, lost / n)
+        if descent.is_settled(losses.tolist()):
+            break
+    return RowSteps(np.asarray(state), losses, n, True)
 
 
 def _with_weights(y: DistArray, weights: DistArray) -> DistArray:

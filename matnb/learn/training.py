@@ -237,7 +237,9 @@ class _Streams:
     def pieces(self, epoch: int, start: int) -> Iterator[BatchPiece]:
         """Yield the pieces of a pass but for batches that were learned from."""
         behind = 0
-        for piece in (BatchPiece(*one[:3]) for one in self.source.loop_pieces(1, epoch)):
+        # A pass of a source that repeats itself is several, each in an order of its own.
+        first = epoch * self.source.passes
+        for piece in (BatchPiece(*one[:3]) for one in self.source.loop_pieces(1, first)):
             count = piece.rows // piece.batch
             if behind + count > start:
                 yield piece.part(max(start - behind, 0), count)

@@ -22,6 +22,8 @@ from matnb.ops import (  # noqa: F401  registers each
     reducing,
     regrid,
     reshaping,
+    row_descent,
+    row_distances,
     row_extremes,
     scanning,
     searching,

@@ -238,16 +238,15 @@ class TestLogisticAgainstScikitLearn:
         assert ours.score(X, y, weights) == pytest.approx(theirs.score(X, y, weights))
 
     @pytest.mark.parametrize("solver", SOLVERS)
-    def test_takes_as_many_iterations(self, solver):
+    def test_takes_no_more_iterations(self, solver):
         for y in (DRAWN.two, DRAWN.three):
             options = {"solver": solver, "tol": 1e-6}
             ours = mn.learn.LogisticRegression(**options).fit(DRAWN.X, y)
             theirs = linear_model.LogisticRegression(**options).fit(DRAWN.X, y)
             assert type(ours.n_iter_) is int
             expected = int(theirs.n_iter_[0])
-            # Searches along a line try other steps where the first is too long.
-            apart = 0.15 * expected if solver == "lbfgs" else 1
-            assert abs(ours.n_iter_ - expected) <= apart
+            # Fewer, as features are searched through in units of their own.
+            assert ours.n_iter_ <= expected + (solver != "lbfgs")
 
     @pytest.mark.parametrize("class_weight", ["balanced", {"red": 3.0, "blue": 0.5}])
     def test_weights_of_classes(self, class_weight):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from matnb.errors import OptionError, ShapeError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray
+from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.random import default_rng
 from matnb.learn.models.links import LINKS, LinkFunctions
 from matnb.learn.named_arguments import LearnerPart
@@ -61,7 +59,7 @@ class FactorizationMachine(LearnerPart):
         if y.ndim != 1:
             raise ShapeError(f"FactorizationMachine: y of shape {y.shape}; give one target for each row")
         factors = self.scale * default_rng(self.seed).standard_normal((X.shape[1], self.rank))
-        return {"intercept": asarray(0.0), "weights": asarray(np.zeros(X.shape[1])), "factors": factors}
+        return {"intercept": asarray(0.0), "weights": zeros(X.shape[1]), "factors": factors}
 
     def loss(self, parameters: Parameters, X: DistArray, y: DistArray) -> DistArray:
         """Return the mean loss of rows."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from matnb.errors import OptionError, ShapeError, suggestion
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray
+from matnb.lazy.creation import asarray, zeros
 from matnb.learn.models.links import LINKS, hessian_of
 from matnb.learn.named_arguments import LearnerPart
 from matnb.learn.optimizers import Parameters
@@ -59,8 +59,8 @@ class GeneralizedLinear(LearnerPart):
         if self.mask is not None and asarray(self.mask).shape != (X.shape[1], *shape):
             expected = (X.shape[1], *shape)
             raise ShapeError(f"GeneralizedLinear: mask of shape {asarray(self.mask).shape}; give {expected}")
-        intercept = {"intercept": asarray(np.zeros(shape))} if self.fit_intercept else {}
-        return {"weights": asarray(np.zeros((X.shape[1], *shape))), **intercept}
+        intercept = {"intercept": zeros(shape)} if self.fit_intercept else {}
+        return {"weights": zeros((X.shape[1], *shape)), **intercept}
 
     def check_targets(self, y: DistArray | None) -> None:
         """Look at links, and whether targets are within their bounds.

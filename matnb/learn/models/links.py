@@ -9,6 +9,7 @@ import numpy as np
 
 from matnb.lazy import special
 from matnb.lazy.array import DistArray
+from matnb.lazy.creation import ones
 from matnb.lazy.functions.shaping import concatenate
 
 _LOG_ROOT = 0.5 * np.log(2 * np.pi)
@@ -66,7 +67,7 @@ def _logit_curvature(eta: Any, y: Any) -> Any:
 
 LINKS = {
     "identity": LinkFunctions(lambda eta: eta, lambda eta, y: 0.5 * (eta - y) ** 2, lambda eta, y: eta - y,
-        lambda eta, y: np.ones(eta.shape)),
+        lambda eta, y: ones(eta.shape)),
     "logit": LinkFunctions(
         logistic,
         lambda eta, y: softplus(eta) - y * eta,

@@ -1,0 +1,112 @@
+"""Steps row by row give the same bits in one run as one after the other, and as many as scikit-learn's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import linear_model
+
+import matnb as mn
+from matnb.errors import ConvergenceWarning
+from matnb.learn import stochastic
+
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=(60, 11))
+SPARSE = sp.csr_array(X * (RNG.uniform(size=X.shape) < 0.3))
+NUMBERS = X @ RNG.normal(size=11) + 0.2 * RNG.normal(size=60)
+TWO, THREE = (NUMBERS > 0).astype(int), np.digitize(NUMBERS, [-1, 1])
+WEIGHTS = RNG.uniform(0, 2, 60)
+ROWS = {"dense": X, "sparse": SPARSE, "float32": X.astype(np.float32)}
+MODELS: dict[str, tuple[str, np.ndarray, dict[str, Any]]] = {
+    "two classes": ("SGDClassifier", TWO, {}),
+    "three classes": ("SGDClassifier", THREE, {"loss": "log_loss", "alpha": 0.01}),
+    "numbers": ("SGDRegressor", NUMBERS, {}),
+    "l1": ("SGDRegressor", NUMBERS, {"penalty": "l1", "alpha": 0.01}),
+    "elasticnet": ("SGDClassifier", TWO, {"penalty": "elasticnet", "alpha": 0.01, "loss": "modified_huber"}),
+    "a strong penalty": (
+        "SGDRegressor", NUMBERS, {"alpha": 9.0, "learning_rate": "constant", "eta0": 0.1, "loss": "huber"},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session() -> Iterator[None]:
+    with mn.start(workers=1, threads=2):
+        yield
+    mn.stop()
+
+
+def learned(model: Any) -> list[np.ndarray]:
+    return [np.asarray(model.coef_), np.asarray(model.intercept_), np.asarray(model.t_)]
+
+
+@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_run_of_rows_is_its_rows_one_after_the_other(name: str, kind: str) -> None:
+    estimator, y, options = MODELS[name]
+    rows = ROWS[kind]
+    whole = getattr(mn.learn, estimator)(shuffle=False, tol=None, max_iter=1, **options)
+    whole.fit(rows, y, sample_weight=WEIGHTS)
+    parts = getattr(mn.learn, estimator)(**options)
+    classes = {} if estimator == "SGDRegressor" else {"classes": np.unique(y)}
+    for start, stop in [(0, 1), (1, 2), (2, 9), (9, 10), (10, 60)]:
+        part = slice(start, stop)
+        parts.partial_fit(rows[part], y[part], sample_weight=WEIGHTS[part], **classes)
+    for ours, theirs in zip(learned(whole), learned(parts), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_parts_of_large_rows_and_other_cuts_are_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {"random_state": 3, "max_iter": 4, "tol": None}
+    whole = mn.learn.SGDClassifier(**options).fit(ROWS[kind], THREE)
+    cut = mn.learn.SGDClassifier(**options).fit(mn.asarray(ROWS[kind], blocks=(4, 1)), THREE)
+    monkeypatch.setattr(stochastic, "PART_BYTES", 500)
+    parts = mn.learn.SGDClassifier(**options).fit(ROWS[kind], THREE)
+    for one, other, third in zip(learned(whole), learned(cut), learned(parts), strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(one, third)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("name", ["two classes", "numbers", "a strong penalty"])
+def test_it_is_scikit_learns(name: str, kind: str) -> None:
+    estimator, y, options = MODELS[name]
+    given = {"shuffle": False, "max_iter": 8, "tol": None, **options}
+    ours = getattr(mn.learn, estimator)(**given).fit(ROWS[kind], y)
+    theirs = getattr(linear_model, estimator)(**given).fit(ROWS[kind], y)
+    assert ours.n_iter_ == theirs.n_iter_
+    np.testing.assert_allclose(learned(ours)[0], theirs.coef_, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["two classes", "three classes", "numbers"])
+def test_batches_go_on_from_rows_and_rows_from_batches(name: str) -> None:
+    estimator, y, options = MODELS[name]
+    classes = {} if estimator == "SGDRegressor" else {"classes": np.unique(y)}
+    once, alternating = (getattr(mn.learn, estimator)(batch_size=size, **options) for size in (20, 20))
+    for number in range(3):
+        part = slice(20 * number, 20 * number + 20)
+        once.partial_fit(X[part], y[part], **classes)
+        alternating.partial_fit(X[part], y[part], **classes)
+        # No row of weight 0 has a loss: but the penalty moves weights, and the count goes on.
+        alternating.set_params(batch_size=1, alpha=0.0, learning_rate="constant", eta0=0.1)
+        alternating.partial_fit(X[:1], y[:1], sample_weight=[1e-300], **classes)
+        alternating.set_params(
+            batch_size=20, **{key: getattr(once, key) for key in ("alpha", "learning_rate", "eta0")}
+        )
+    assert once.n_iter_ == 3
+    assert alternating.n_iter_ == 6
+    assert alternating.t_ == 7
+    assert np.isfinite(learned(alternating)[0]).all()
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_what_diverges_keeps_the_model_before_and_says_so(kind: str) -> None:
+    rows = ROWS[kind] * 1e170
+    with pytest.warns(ConvergenceWarning, match=r"row \d+ of pass 0 leads to a loss or weights"):
+        model = mn.learn.SGDRegressor(learning_rate="constant", eta0=1.0, shuffle=False).fit(rows, NUMBERS)
+    assert np.isfinite(learned(model)[0]).all()

@@ -37,7 +37,7 @@ _OFFSET = r"(?P<offset>Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
 WHOLE = r"^[+-]?[0-9]+$"
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _ODD_INTEGER = r"^(-0+|[+-]?0[xX].*)$"  # a zero with a sign is a float's; Arrow takes sixteens for integers
-_EXACT = 2**53  # up to which a double holds each whole number
+EXACT = 2**53  # up to which a double holds each whole number
 NaWord: TypeAlias = str | float
 NaValues: TypeAlias = NaWord | Sequence[NaWord] | Mapping[str, NaWord | Sequence[NaWord]]
 
@@ -303,7 +303,7 @@ def inexact_place(texts: pyarrow.Array, values: pyarrow.Array) -> int | None:
 
     found = values.to_numpy(zero_copy_only=False)
     with np.errstate(invalid="ignore"):
-        large = np.flatnonzero(np.abs(found) >= _EXACT)
+        large = np.flatnonzero(np.abs(found) >= EXACT)
     if not large.size:
         return None
     written = texts.take(large)

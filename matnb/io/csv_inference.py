@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from matnb.errors import FileContentWarning
 from matnb.io.digits import MARGIN
+from matnb.io.files import read_up_to
 from matnb.io.lines import Lines
 from matnb.io.quotes import Dialect, quotes_of, unquoted
 from matnb.io.recoded import Recoded
@@ -32,7 +33,7 @@ def sample(table: CsvTable, head_bytes: int = _HEAD_BYTES) -> bytes:
     file, dialect = table.stream, table.dialect
     with file.text() as stream:
         stream.seek(table.begin)
-        head = _read_up_to(stream, head_bytes)
+        head = read_up_to(stream, head_bytes)
         if len(head) < head_bytes:
             return _plain_text(table, head)
         found = [head[: dialect.row_end(head, None) + 1]]
@@ -41,7 +42,7 @@ def sample(table: CsvTable, head_bytes: int = _HEAD_BYTES) -> bytes:
                 place = table.begin + (file.size - table.begin) * number // (_NUM_WINDOWS + 1)
                 if place > table.begin + head_bytes:
                     stream.seek(place)
-                    found.append(_rows_in(_read_up_to(stream, _WINDOW_BYTES), dialect))
+                    found.append(_rows_in(read_up_to(stream, _WINDOW_BYTES), dialect))
     return _plain_text(table, b"".join(found))
 
 
@@ -60,13 +61,6 @@ def _plain_text(table: CsvTable, data: bytes) -> bytes:
     if table.encoding == "utf-8" or isinstance(table.stream, Recoded):
         return data
     return data.decode(table.encoding, "replace").encode()
-
-
-def _read_up_to(stream: IO[bytes], count: int) -> bytes:
-    found = b""
-    while len(found) < count and (more := stream.read(count - len(found))):
-        found += more
-    return found
 
 
 def types_of_all(tables: Sequence[CsvTable]) -> tuple[str, ...]:
@@ -208,7 +202,7 @@ def sniffed_delimiter(table: CsvTable, first: str) -> str:
     """Return what splits the rows into as many fields as the first line; a comma where nothing does."""
     with table.stream.text() as stream:
         stream.seek(table.begin)
-        data = _read_up_to(stream, _WINDOW_BYTES)
+        data = read_up_to(stream, _WINDOW_BYTES)
     rows = unquoted(_plain_text(table, data).decode(errors="replace")).splitlines()
     rows = [row for row in (rows if len(data) < _WINDOW_BYTES else rows[:-1]) if row.strip()][:_SNIFFED_ROWS]
     head = unquoted(first)

@@ -17,6 +17,7 @@ from matnb.io.columns import (
     DTypes,
     TablePart,
     TableSource,
+    fit_float64,
     kind_of,
     picked_columns,
     unheld,
@@ -189,7 +190,10 @@ class CsvTable(TableSource):
         for place, (name, word) in enumerate(zip(self.read_names, self.types, strict=True)):
             arrays = [columns[place] for columns in chunks]
             if len({one.type for one in arrays}) > 1:  # whole numbers, and then floats; days, and then times
-                arrays = self._of_one_type(name, arrays, word)
+                try:
+                    arrays = _of_one_type(arrays, word)
+                except pyarrow.ArrowInvalid:
+                    raise self.file.error(unheld(name)) from None
             empty = pyarrow.null() if word in READ_AS_TEXT else arrow_type(word)  # of any offset
             one = pyarrow.chunked_array(arrays, None if arrays else empty)
             for place_in_chunks in range(len(chunks)):
@@ -198,21 +202,6 @@ class CsvTable(TableSource):
                 one = self._cast(name, one, wanted[name])
             made.append(values_of(one))
         return TablePart(number, len(made[0].values) if made else 0, tuple(made))
-
-    def _of_one_type(self, name: str, arrays: Sequence[pyarrow.Array], word: str) -> list[pyarrow.Array]:
-        from pyarrow import ArrowInvalid, timestamp
-        from pyarrow.types import is_null
-
-        types = {one.type for one in arrays}
-        zones = {one.tz for one in types if word == "timestamp[us, UTC]" and not is_null(one)}
-        if zones:
-            zoned = timestamp("us", zones.pop() if len(zones) == 1 else "UTC")
-            return [one.cast(zoned) for one in arrays]
-        widest = next(one for one in (*TRIED[::-1], word) if arrow_type(one) in types)
-        try:
-            return [one.cast(arrow_type(widest)) for one in arrays]
-        except ArrowInvalid:
-            raise self.file.error(unheld(name)) from None
 
     def _cast(self, name: str, column: pyarrow.ChunkedArray, dtype: str) -> pyarrow.ChunkedArray:
         import pyarrow
@@ -488,6 +477,23 @@ class CsvTable(TableSource):
             else:
                 low = middle
         return None, low
+
+
+def _of_one_type(arrays: Sequence[pyarrow.Array], word: str) -> list[pyarrow.Array]:
+    # ArrowInvalid where no type holds the numbers of all.
+    from pyarrow import timestamp
+    from pyarrow.types import is_integer, is_null
+
+    types = {one.type for one in arrays}
+    zones = {one.tz for one in types if word == "timestamp[us, UTC]" and not is_null(one)}
+    if zones:
+        zoned = timestamp("us", zones.pop() if len(zones) == 1 else "UTC")
+        return [one.cast(zoned) for one in arrays]
+    widest = next(one for one in (*TRIED[::-1], word) if arrow_type(one) in types)
+    # Arrow refuses all integers from 2**53 on as floats, also those that are floats exactly.
+    integers = [one.fill_null(0).to_numpy() for one in arrays if is_integer(one.type)]
+    are_exact = widest == "float64" and all(fit_float64(one).all() for one in integers)
+    return [one.cast(arrow_type(widest), safe=not are_exact) for one in arrays]
 
 
 def _is_plain(data: bytes) -> bool:

@@ -313,7 +313,7 @@ def _digest_of(size: int, stream: io.FileIO) -> str:
     hashed = hashlib.blake2b(digest_size=16)
     for start, stop in _compared_spans(size):
         stream.seek(start)
-        hashed.update(_read_whole(stream, stop - start))
+        hashed.update(read_up_to(stream, stop - start))
     stream.seek(0)
     return hashed.hexdigest()
 
@@ -342,8 +342,8 @@ def _compared_spans(size: int) -> list[tuple[int, int]]:
     return [(0, _END_BYTES), *middles, (size - _END_BYTES, size)]
 
 
-def _read_whole(stream: io.FileIO, count: int) -> bytes:
-    # What one call returns may be less than what is asked for.
+def read_up_to(stream: IO[bytes], count: int) -> bytes:
+    """Return the next bytes of a stream, fewer only at its end; one call may return less than it is asked."""
     found = b""
     while len(found) < count and (more := stream.read(count - len(found))):
         found += more

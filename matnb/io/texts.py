@@ -253,9 +253,14 @@ def offsets_in(texts: pyarrow.Array) -> list[str]:
     from pyarrow import compute
 
     found = compute.extract_regex(texts, _OFFSET).field(0).filter(texts.is_valid()).unique().to_pylist()
-    named = (f"{one[:3]}:{one[3:].strip(':') or '00'}" for one in found if one is not None and one != "Z")
+    named = (whole_offset(one) for one in found if one is not None and one != "Z")
     made = {"UTC" if one[1:] == "00:00" else one for one in named}
     return sorted(made | ({"UTC"} if "Z" in found else set()))
+
+
+def whole_offset(offset: str) -> str:
+    """Return "+01", "+0100" or "+01:00" as the last."""
+    return f"{offset[:3]}:{offset[3:].strip(':') or '00'}"
 
 
 def _with_offset(texts: pyarrow.Array, times: pyarrow.Array) -> pyarrow.Array:

@@ -46,7 +46,7 @@ class ArrowTable(TableSource):
     wanted
         The dtypes asked for, by name.
     has_decimals
-        Whether there are decimal numbers, of which the values tell what they become.
+        Whether there are decimal numbers, whose type on the workers depends on their values.
     """
 
     file: File

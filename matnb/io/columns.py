@@ -66,7 +66,7 @@ class ColumnKind:
 
     @property
     def has_mask(self) -> bool:
-        """Whether missing values are told by an array beside: floats have NaN, times NaT, text no label."""
+        """Whether an array beside marks missing values: floats have NaN, times NaT, text no label."""
         return self.stored.kind in "biu" and self.word in ("bool", "number")
 
 
@@ -273,9 +273,9 @@ def by_code_point(labels: Sequence[pyarrow.Array]) -> pyarrow.Array:
 
 @dataclass(frozen=True, eq=False)
 class TablePart(ReaderValue):
-    """The columns of a piece; or the error that reading it met, so that the first of all pieces is told.
+    """The columns of a piece; or the error that reading it met, which waits for those of pieces before it.
 
-    ``span`` says of rows of text where they begin and end, and whether they are the first of the file.
+    ``span`` has where rows of text begin and end, and whether they are the first of the file.
     """
 
     number: int
@@ -594,7 +594,7 @@ class ColumnSource(PlainSource):
 
 
 def unheld(name: str) -> str:
-    """Return what is wrong with a column whose integers no type holds together with its other numbers."""
+    """Return the reason why no type holds the integers of a column together with its other numbers."""
     return (
         f"column {name!r} has whole numbers that no type of numbers holds together with its other numbers; "
         f'dtype={{{name!r}: "text"}} keeps all of them, dtype={{{name!r}: "float64"}} rounds them'

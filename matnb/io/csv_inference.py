@@ -1,4 +1,4 @@
-"""What the columns of a CSV file hold, and what is between them, inferred from a sample of its text."""
+"""Types of the columns of a CSV file, and its delimiter, inferred from a sample of its text."""
 
 from __future__ import annotations
 

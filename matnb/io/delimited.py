@@ -79,11 +79,11 @@ class CsvTable(TableSource):
     Attributes
     ----------
     types
-        Of each column that is read what its values are written as.
+        The type that the values of each column that is read are written as.
     wanted
         The dtypes asked for, by name.
     begin
-        Where its rows do.
+        The byte at which its rows begin.
     missing
         The texts that stand for no value.
     marks
@@ -91,7 +91,7 @@ class CsvTable(TableSource):
     encoding
         Of the text.
     quoted_text
-        Whether what is quoted is text.
+        Whether quoted fields are text.
     is_named
         Whether names were given instead of a header.
     """
@@ -116,9 +116,9 @@ class CsvTable(TableSource):
 
     def identity(self) -> tuple[str | int, ...]:
         """Return what tells the result from any other."""
-        told = repr((self.names, self.types, self.wanted, self.missing, self.marks, self.dialect))
+        reading = repr((self.names, self.types, self.wanted, self.missing, self.marks, self.dialect))
         how = (self.encoding, int(self.quoted_text), self.begin)
-        return ("csv", *self.file.identity, *how, *self.picked, told)
+        return ("csv", *self.file.identity, *how, *self.picked, reading)
 
     @property
     def kinds(self) -> tuple[ColumnKind, ...]:
@@ -156,7 +156,7 @@ class CsvTable(TableSource):
         return replace(self, room_bytes=room_bytes)
 
     def parse(self, piece: Piece) -> TablePart:
-        """Read the rows of a piece; an error is kept, so that the first of the file is told."""
+        """Read the rows of a piece; an error waits for those of the pieces before it."""
         chunks: list[list[pyarrow.Array]] = []
         held = 0
         span: tuple[int, ...] = ()
@@ -307,7 +307,7 @@ class CsvTable(TableSource):
         pyarrow.ArrowInvalid
             For a row that Arrow does not read, and a value that is not of its type.
         """
-        # Arrow takes the same texts for no value in all columns, so that others are read apart.
+        # One call of Arrow takes the same texts as missing in all columns; other columns need another call.
         found: dict[int, pyarrow.Array] = {}
         missing = [self.missing.of(name).words for name in self.read_names]
         for words in dict.fromkeys(missing):
@@ -545,11 +545,11 @@ def open_table(
 ) -> Source:
     """Return the source of a CSV table.
 
-    What is quoted is text: "02134", "NA" and "true" in quotes stay as they are written, and may have line
-    breaks inside. Other fields that are empty or say NA, NaN, null, None and the like are missing. What a
-    column holds is told from the first 256 kB and from places all over the file: whole numbers, numbers, true
-    and false, dates and times as ISO 8601 writes them, or text. Where whole numbers are followed by others,
-    all of the column are floats; a value of another kind is an error. Whole numbers that no type of numbers
+    Quoted fields are text: "02134", "NA" and "true" in quotes stay as they are written, and may have line
+    breaks inside. Other fields that are empty or say NA, NaN, null, None and the like are missing. The types
+    of columns are inferred from the first 256 kB and from places all over the file: whole numbers, numbers,
+    true and false, dates and times as ISO 8601 writes them, or text. A column of whole numbers in which other
+    numbers follow becomes floats; a value of another type is an error. Whole numbers that no type of numbers
     holds exactly stay text, with a warning.
 
     Parameters
@@ -585,7 +585,7 @@ def open_table(
     comment
         The character that begins a comment, outside quotes, which goes to the end of the line.
     quoted_text
-        False takes no notice of quotes: of files in which numbers are quoted as well.
+        False ignores quotes, for files in which numbers are quoted as well.
 
     Raises
     ------

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 _LONGEST_REASON = 500  # letters
-# What is read of a file to tell it from another of its size: all of a small one, else parts.
+# How much of a file is compared with another of its size: all of a small one, else parts.
 _END_BYTES, _MIDDLE_BYTES, _NUM_MIDDLES = 1 << 16, 1 << 14, 8
 COMPARED_BYTES = 2 * _END_BYTES + _NUM_MIDDLES * _MIDDLE_BYTES
 _MOST_DIGESTS = 4096
@@ -163,8 +163,8 @@ class File:
 
     def _is_that_of(self, stream: io.FileIO) -> bool:
         # Whether what was opened is this version, or a copy of it on the machine of a worker. A copy has its
-        # own inode and times, so that only what is in it counts; of a large file that is the very one and
-        # was written to since, nobody can tell whether a part was that is not compared.
+        # own inode and times, so that only what is in it counts; a large file that is the same one and was
+        # written to since may differ in parts that are not compared.
         now = os.fstat(stream.fileno())
         if now.st_size != self.size:
             return False

@@ -255,7 +255,7 @@ def _first_row(
             end = -1 if start and not inside else dialect.row_end(text, 0, inside)
             if end >= 0 or (start and not inside):
                 return place + start + end + 1, text[end + 1 :]
-            if is_enough:  # a row that is too long is told by the piece it starts in
+            if is_enough:  # the piece in which a row starts raises that it is too long
                 return None
 
 
@@ -268,7 +268,7 @@ class Quotes:
     chunk
         The rows.
     delimiter
-        What is between fields, a byte.
+        The byte between fields.
     places
         Of the quotes.
     """
@@ -349,7 +349,7 @@ class Quotes:
         return None
 
     def broken(self) -> tuple[int, str] | None:
-        """Return the first quote that opens what is not closed at the end of a field, or opens in one."""
+        """Return the first quote inside a field, or that opens a field which is not closed, and why."""
         if not self.places.size:
             return None
         buffer = self.chunk.text.buffer

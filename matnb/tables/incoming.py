@@ -54,7 +54,7 @@ def columns_from(data: Any) -> tuple[dict[str, DistArray | Column], frozenset[st
     Warns
     -----
     FileContentWarning
-        For an index of whole numbers without a name that are no range: it is left out.
+        For an unnamed index of whole numbers that is not a range: it is left out.
     """
     import pyarrow
 

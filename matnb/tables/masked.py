@@ -103,7 +103,7 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
         return np.where(self._mask, np.nan, self.codes.astype(np.float64))  # type: ignore[return-value]
 
     def __matnb_array__(self) -> DistArray:
-        """Return the values as float64 with NaN; a value that is none is an error when it is computed."""
+        """Return the values as float64 with NaN; one that float64 does not hold is an error once computed."""
         if self.codes.dtype.itemsize < 8:
             return self.to_float()
         codes: Any = self.codes
@@ -251,7 +251,7 @@ def _checked(least: Any, greatest: Any, name: str, dtype: str) -> float:
         return np.nan
     column = f"t[{name!r}]" if name else "the column"
     raise OptionError(
-        f"{column} of {dtype} has missing values, and {int(greatest or least)}, which no float64 is exactly: "
+        f"{column} of {dtype} has missing values, and {int(greatest or least)}, which no float64 holds: "
         f"an array with NaN would round it. {column}.fillna(0) and {column}.present() have whole numbers, "
         f"{column}.to_float() rounds"
     )

@@ -112,8 +112,10 @@ class Dialect:
             # Inside, a row would go on for longer than rows may.
             return False if is_end or len(data) >= LONGEST_LINE else None
         stray, quotes = [], []
+        # Spaces at the end may be those before a comment, which follows a quote as the end of its line does.
+        known = data.rstrip(b" \t") if self.comment and not is_end else data
         for inside in (False, True):
-            buffer = np.frombuffer(self.without_comments(data, inside), np.uint8)
+            buffer = np.frombuffer(self.without_comments(known, inside), np.uint8)
             quotes.append(np.flatnonzero(buffer == _QUOTE))
             stray.append(_first_stray(buffer, quotes[inside], ord(self.delimiter), inside))
         if stray[0] != stray[1]:

@@ -311,6 +311,8 @@ def test_bytes_that_an_encoding_lacks_name_the_line() -> None:
 
 
 @SMALL
+@example(["# it's \"open", "# d", "# it's \"open", '2,"a\n#b" # x"', "# it's \"open"], 5)
+@example(['4,"x"', "# d", "3,b#c", "# d", "5,y", '2,"a\n#b" # x"'], 30)
 @given(
     st.lists(
         st.one_of(

@@ -13,10 +13,10 @@ import numpy as np
 from matnb.errors import FileContentWarning, FileFormatError
 from matnb.io.columns import (
     ColumnKind,
-    ColumnValues,
     DTypes,
     TablePart,
     TableSource,
+    is_rounded,
     kind_of,
     picked_columns,
     values_of,
@@ -46,7 +46,7 @@ class ArrowTable(TableSource):
     wanted
         The dtypes asked for, by name.
     has_decimals
-        Whether there are decimal numbers, of which the values tell what they become.
+        Whether there are decimal numbers, whose type on the workers depends on their values.
     """
 
     file: File
@@ -125,7 +125,7 @@ class ArrowTable(TableSource):
             if name in wanted:
                 column = self._cast(name, column, wanted[name])
             values.append(values_of(column))
-            if _is_rounded(column, values[-1]):
+            if is_rounded(column, values[-1]):
                 way = f'dtype={{{name!r}: "text"}} reads them as text'
                 raise self.file.error(f"column {name!r} has whole numbers beyond 64 bits; {way}")
         return TablePart(piece.number, num_rows, tuple(values))
@@ -179,13 +179,6 @@ class ArrowTable(TableSource):
             return
         for group in groups:
             yield opened.get_batch(group).select(list(self.picked))
-
-
-def _is_rounded(column: pyarrow.ChunkedArray, values: ColumnValues) -> bool:
-    # Whether whole decimal numbers became floats.
-    from pyarrow import types
-
-    return types.is_decimal(column.type) and column.type.scale == 0 and values.kind.stored.kind == "f"
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from matnb.errors import FileFormatError, OptionError, suggestion
 from matnb.io.entries import ReaderValue, Slab, common, dense_of
 from matnb.io.files import File
 from matnb.io.source import Found, Piece, PlainSource
+from matnb.io.texts import EXACT
 
 if TYPE_CHECKING:
     import pyarrow
@@ -65,7 +66,7 @@ class ColumnKind:
 
     @property
     def has_mask(self) -> bool:
-        """Whether missing values are told by an array beside: floats have NaN, times NaT, text no label."""
+        """Whether an array beside marks missing values: floats have NaN, times NaT, text no label."""
         return self.stored.kind in "biu" and self.word in ("bool", "number")
 
 
@@ -209,6 +210,13 @@ def _whole_decimals(column: pyarrow.Array) -> pyarrow.Array:
     return column
 
 
+def is_rounded(column: pyarrow.Array | pyarrow.ChunkedArray, values: ColumnValues) -> bool:
+    """Tell whether whole decimal numbers became floats, since no type of 64 bits has all of them."""
+    from pyarrow import types
+
+    return types.is_decimal(column.type) and column.type.scale == 0 and values.kind.stored.kind == "f"
+
+
 def _plain(column: pyarrow.Array, instead: object) -> npt.NDArray[Any]:
     import pyarrow
 
@@ -265,9 +273,9 @@ def by_code_point(labels: Sequence[pyarrow.Array]) -> pyarrow.Array:
 
 @dataclass(frozen=True, eq=False)
 class TablePart(ReaderValue):
-    """The columns of a piece; or the error that reading it met, so that the first of all pieces is told.
+    """The columns of a piece; or the error that reading it met, which waits for those of pieces before it.
 
-    ``span`` says of rows of text where they begin and end, and whether they are the first of the file.
+    ``span`` has where rows of text begin and end, and whether they are the first of the file.
     """
 
     number: int
@@ -307,12 +315,19 @@ def _integer_facts(values: npt.NDArray[Any]) -> IntegerFacts | None:
     if values.dtype.kind not in "iu" or not values.size:
         return None
     lowest, highest = int(values.min()), int(values.max())
-    are_exact = max(-lowest, highest) <= 2**53
-    if not are_exact:
-        with np.errstate(invalid="ignore"):  # the double next to the largest integer is none
-            floats = values.astype(np.float64)
-            are_exact = highest < 2**63 - 2**9 and bool((floats.astype(values.dtype) == values).all())
+    are_exact = max(-lowest, highest) <= EXACT or bool(fit_float64(values).all())
     return IntegerFacts(lowest, highest, are_exact)
+
+
+def fit_float64(values: Any) -> Any:
+    """Return which integers or booleans a float64 holds exactly: of a NumPy array, or of a DistArray."""
+    dtype = values.dtype
+    if dtype.kind == "b" or dtype.itemsize < 8:
+        return np.ones_like(values, np.bool_)
+    # A float beyond the dtype is the nearest to numbers that are not floats: the largest of 64 bits are odd.
+    floats = values.astype(np.float64)
+    is_within = floats < 2.0 ** (63 if dtype.kind == "i" else 64)
+    return is_within & (np.where(is_within, floats, 0.0).astype(dtype) == values)
 
 
 @dataclass(frozen=True)
@@ -579,7 +594,7 @@ class ColumnSource(PlainSource):
 
 
 def unheld(name: str) -> str:
-    """Return what is wrong with a column whose integers no type holds together with its other numbers."""
+    """Return the reason why no type holds the integers of a column together with its other numbers."""
     return (
         f"column {name!r} has whole numbers that no type of numbers holds together with its other numbers; "
         f'dtype={{{name!r}: "text"}} keeps all of them, dtype={{{name!r}: "float64"}} rounds them'

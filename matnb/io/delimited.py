@@ -5,37 +5,35 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-import warnings
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from matnb.errors import FileContentWarning, FileFormatError, OptionError
+from matnb.errors import FileFormatError, OptionError
 from matnb.io.columns import (
     ColumnKind,
     DTypes,
     TablePart,
     TableSource,
+    fit_float64,
     kind_of,
     picked_columns,
     unheld,
     values_of,
     wanted_dtypes,
 )
+from matnb.io.csv_inference import inferred_types, sample, sniffed_delimiter
 from matnb.io.digits import MARGIN, shown
 from matnb.io.files import File
-from matnb.io.lines import LONGEST_LINE, Chunk, Lines, check_skip, head_lines, num_newlines, text_pieces
-from matnb.io.quotes import Dialect, Quotes, are_blank, quotes_of, read_rows
+from matnb.io.lines import LONGEST_LINE, Lines, check_skip, head_lines, num_newlines, text_pieces
+from matnb.io.quotes import Dialect, Quotes, quotes_of, read_rows, unquoted
 from matnb.io.recoded import Recoded, TextFile, encoding_name, has_one_byte_letters
 from matnb.io.source import Piece, Source, choose, reader
 from matnb.io.texts import (
+    EXACT,
     FALSE,
-    MISSING,
-    NUMBER,
     READ_AS_TEXT,
     TRIED,
     TRUE,
@@ -47,7 +45,6 @@ from matnb.io.texts import (
     arrow_type,
     checked_marks,
     missing_texts,
-    offsets_in,
     present,
     values_in,
     without_numbers,
@@ -57,10 +54,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 CHUNK_BYTES = 1 << 20  # no less than the longest row
-_HEAD_BYTES, _WINDOW_BYTES, _NUM_WINDOWS = 1 << 18, 1 << 14, 16  # of the text that types are told from
-_SNIFFED_ROWS = 50  # that tell the delimiter
-_DELIMITERS = (",", ";", "\t", "|")
-_QUOTE, _RETURN, _NEWLINE, _TAB, _SPACE = 34, 13, 10, 9, 32
+_RETURN, _NEWLINE, _TAB, _SPACE = 13, 10, 9, 32
 _MINUS, _PLUS, _ZERO, _X = 45, 43, 48, 120
 _SAYS = {
     "bool": "true or false",
@@ -75,10 +69,7 @@ _SAYS = {
     "duration[ns]": "a duration such as 1 days 02:03:04",
 }
 _INTEGERS, _NUMBERS = ("int64", "uint64"), ("int64", "uint64", "float64")
-_EXACT = 2**53  # up to which a double holds each whole number
-_FEWEST_NUMBERS, _NUMBERS_AMONG = 20, 0.95  # of which it takes a column to be one of numbers but for mistakes
 _USUAL = Marks()
-__all__ = ["MISSING", "CsvTable", "open_table", "types_of_all"]
 
 
 @dataclass(frozen=True)
@@ -88,11 +79,11 @@ class CsvTable(TableSource):
     Attributes
     ----------
     types
-        Of each column that is read what its values are written as.
+        The type that the values of each column that is read are written as.
     wanted
         The dtypes asked for, by name.
     begin
-        Where its rows do.
+        The byte at which its rows begin.
     missing
         The texts that stand for no value.
     marks
@@ -100,7 +91,7 @@ class CsvTable(TableSource):
     encoding
         Of the text.
     quoted_text
-        Whether what is quoted is text.
+        Whether quoted fields are text.
     is_named
         Whether names were given instead of a header.
     """
@@ -125,9 +116,9 @@ class CsvTable(TableSource):
 
     def identity(self) -> tuple[str | int, ...]:
         """Return what tells the result from any other."""
-        told = repr((self.names, self.types, self.wanted, self.missing, self.marks, self.dialect))
+        reading = repr((self.names, self.types, self.wanted, self.missing, self.marks, self.dialect))
         how = (self.encoding, int(self.quoted_text), self.begin)
-        return ("csv", *self.file.identity, *how, *self.picked, told)
+        return ("csv", *self.file.identity, *how, *self.picked, reading)
 
     @property
     def kinds(self) -> tuple[ColumnKind, ...]:
@@ -165,7 +156,7 @@ class CsvTable(TableSource):
         return replace(self, room_bytes=room_bytes)
 
     def parse(self, piece: Piece) -> TablePart:
-        """Read the rows of a piece; an error is kept, so that the first of the file is told."""
+        """Read the rows of a piece; an error waits for those of the pieces before it."""
         chunks: list[list[pyarrow.Array]] = []
         held = 0
         span: tuple[int, ...] = ()
@@ -199,7 +190,10 @@ class CsvTable(TableSource):
         for place, (name, word) in enumerate(zip(self.read_names, self.types, strict=True)):
             arrays = [columns[place] for columns in chunks]
             if len({one.type for one in arrays}) > 1:  # whole numbers, and then floats; days, and then times
-                arrays = self._of_one_type(name, arrays, word)
+                try:
+                    arrays = _of_one_type(arrays, word)
+                except pyarrow.ArrowInvalid:
+                    raise self.file.error(unheld(name)) from None
             empty = pyarrow.null() if word in READ_AS_TEXT else arrow_type(word)  # of any offset
             one = pyarrow.chunked_array(arrays, None if arrays else empty)
             for place_in_chunks in range(len(chunks)):
@@ -208,21 +202,6 @@ class CsvTable(TableSource):
                 one = self._cast(name, one, wanted[name])
             made.append(values_of(one))
         return TablePart(number, len(made[0].values) if made else 0, tuple(made))
-
-    def _of_one_type(self, name: str, arrays: Sequence[pyarrow.Array], word: str) -> list[pyarrow.Array]:
-        from pyarrow import ArrowInvalid, timestamp
-        from pyarrow.types import is_null
-
-        types = {one.type for one in arrays}
-        zones = {one.tz for one in types if word == "timestamp[us, UTC]" and not is_null(one)}
-        if zones:
-            zoned = timestamp("us", zones.pop() if len(zones) == 1 else "UTC")
-            return [one.cast(zoned) for one in arrays]
-        widest = next(one for one in (*TRIED[::-1], word) if arrow_type(one) in types)
-        try:
-            return [one.cast(arrow_type(widest)) for one in arrays]
-        except ArrowInvalid:
-            raise self.file.error(unheld(name)) from None
 
     def _cast(self, name: str, column: pyarrow.ChunkedArray, dtype: str) -> pyarrow.ChunkedArray:
         import pyarrow
@@ -262,12 +241,12 @@ class CsvTable(TableSource):
         is_odd = any(one in self.types for one in _INTEGERS) and _has_odd_integers(
             data, ord(self.dialect.delimiter)
         )
-        is_plain = b'"' not in data and _is_plain(data)
+        is_plain = _is_plain(data)
         if not is_plain:
             self._check_rows(lines)
         if not is_odd and not self.marks.thousands:
             try:
-                made = self._made_of_text(self._read(data, self._read_types()))
+                made = self._made_of_text(self.read(data, self._read_types()))
             except ArrowInvalid:
                 pass
             else:
@@ -287,7 +266,7 @@ class CsvTable(TableSource):
         wanted = dict(self.wanted)
         for place, (name, word) in enumerate(zip(self.read_names, self.types, strict=True)):
             if word in READ_AS_TEXT:
-                made, row = self._converted(name, columns[place], word, name not in wanted, False)
+                made, row = self.converted(name, columns[place], word, name not in wanted, False)
                 if row is not None:
                     return None
                 columns[place] = made
@@ -305,7 +284,7 @@ class CsvTable(TableSource):
                     largest = np.nanmax(np.abs(values), initial=0)
                     if "nan" not in self.missing.of(name).words and column.drop_null().is_nan().true_count:
                         return True
-                if largest >= _EXACT:
+                if largest >= EXACT:
                     return True
         return False
 
@@ -320,8 +299,15 @@ class CsvTable(TableSource):
             made.append(without_numbers(column, missing.numbers))
         return made
 
-    def _read(self, data: bytes, types: Sequence[pyarrow.DataType]) -> list[pyarrow.Array]:
-        # Columns that have other texts for no value are read for themselves.
+    def read(self, data: bytes, types: Sequence[pyarrow.DataType]) -> list[pyarrow.Array]:
+        """Return the columns of whole rows, each of a type.
+
+        Raises
+        ------
+        pyarrow.ArrowInvalid
+            For a row that Arrow does not read, and a value that is not of its type.
+        """
+        # One call of Arrow takes the same texts as missing in all columns; other columns need another call.
         found: dict[int, pyarrow.Array] = {}
         missing = [self.missing.of(name).words for name in self.read_names]
         for words in dict.fromkeys(missing):
@@ -361,10 +347,10 @@ class CsvTable(TableSource):
         # Rows before one that is broken are looked into first, since theirs is the first error.
         chunk = lines.chunk()
         quotes = quotes_of(chunk, self.dialect.delimiter)
-        broken = self._first_broken(quotes)
+        broken = quotes.first_error(len(self.names))
         if broken is not None:
             position, reason = broken
-            stop = _row_start_of(quotes, position)
+            stop = quotes.row_start(position)
             before = lines.data[: stop - MARGIN]
             if before.strip(b"\r\n"):
                 self._columns(Lines(lines.file, before, lines.origin, lines.lines_before))
@@ -372,8 +358,8 @@ class CsvTable(TableSource):
         self._check_quoted(quotes)
 
     @property
-    def _takes_delimiters(self) -> bool:
-        # Whether a quoted field that has a delimiter is text; numbers have them where they are marks.
+    def takes_delimiters(self) -> bool:
+        """Whether a quoted field that has a delimiter is text; numbers have them where they are marks."""
         return self.dialect.delimiter not in (self.marks.decimal, self.marks.thousands)
 
     def _check_quoted(self, quotes: Quotes) -> None:
@@ -383,7 +369,7 @@ class CsvTable(TableSource):
         if not self.quoted_text or not quotes.places.size:
             return
         chunk = quotes.chunk
-        fields = quotes.fields(len(self.names), self._takes_delimiters)
+        fields = quotes.fields(len(self.names), self.takes_delimiters)
         asked = {name for name, _ in self.wanted}
         typed = [
             place
@@ -392,13 +378,13 @@ class CsvTable(TableSource):
         ]
         is_typed = np.zeros(len(self.names), np.bool_)
         is_typed[typed] = True
-        wrong = np.flatnonzero(~fields.are_empty & is_typed[fields.columns])
+        wrong = np.flatnonzero(~fields.is_empty & is_typed[fields.columns])
         if not wrong.size:
             return
         place = int(wrong[0])
         start, name = int(fields.starts[place]), self.names[int(fields.columns[place])]
         word = self.types[self.read_names.index(name)]
-        before = _row_start_of(quotes, start)
+        before = quotes.row_start(start)
         data = chunk.text.bytes_at(MARGIN, before)
         if data.strip(b"\r\n"):
             self._columns(Lines(chunk.file, data, chunk.origin, chunk.lines_before))  # theirs comes first
@@ -418,13 +404,13 @@ class CsvTable(TableSource):
         import pyarrow
 
         chunk = lines.chunk()
-        texts = self._read(
+        texts = self.read(
             lines.data, [arrow_type(one) if one == "text" else pyarrow.string() for one in self.types]
         )
         made, bad = [], []
         wanted = dict(self.wanted)
         for text, name, word in zip(texts, self.read_names, self.types, strict=True):
-            column, row = self._converted(name, text, word, name not in wanted, name not in wanted)
+            column, row = self.converted(name, text, word, name not in wanted, name not in wanted)
             made.append(column)
             if row is not None:
                 bad.append((row, name, word, text[row].as_py()))
@@ -433,7 +419,8 @@ class CsvTable(TableSource):
             reason = self._reason(name, word, value.strip())
             if self.is_named and row == lines.lines_before == 0 and lines.origin == self.begin:
                 reason += ", and header=0 says that the first line has names, which names= replaces"
-            raise chunk.error_at(self._row_start(chunk, row), reason)
+            quotes = quotes_of(chunk, self.dialect.delimiter)
+            raise chunk.error_at(int(quotes.row_starts[~quotes.is_blank][row]), reason)
         return self._without_given(made)
 
     def _reason(self, name: str, word: str, value: str) -> str:
@@ -452,10 +439,24 @@ class CsvTable(TableSource):
             word = WIDER[word]
         return f"{said} is not {_SAYS[word]}; {advice}"
 
-    def _converted(
+    def converted(
         self, name: str, texts: pyarrow.Array, word: str, may_widen: bool, exact: bool
     ) -> tuple[pyarrow.Array | None, int | None]:
-        # The values; or the number of the first that is none.
+        """Return the values of texts, or else the number of the first that is not of the type.
+
+        Parameters
+        ----------
+        name
+            Of the column.
+        texts
+            As they are written.
+        word
+            The type, as Arrow writes it.
+        may_widen
+            Whether values may be of a wider type instead.
+        exact
+            Whether a float of a whole number has to be that number.
+        """
         from pyarrow import compute
 
         if word == "text":
@@ -477,34 +478,22 @@ class CsvTable(TableSource):
                 low = middle
         return None, low
 
-    def _row_start(self, chunk: Chunk, row: int) -> int:
-        # Where a row starts; blank lines are not rows.
-        ends = quotes_of(chunk, self.dialect.delimiter).row_ends
-        starts = np.concatenate([[MARGIN], ends[:-1] + 1])
-        return int(starts[~are_blank(chunk.text.buffer, starts, ends)][row])
 
-    def _first_broken(self, quotes: Quotes) -> tuple[int, str] | None:
-        # The first place where the text is no rows of fields of UTF-8, and why.
-        chunk, buffer = quotes.chunk, quotes.chunk.text.buffer
-        found = [_control(buffer, quotes), _return_alone(buffer, quotes), _other_text(buffer)]
-        ends = quotes.row_ends
-        if ends.size:
-            starts = np.concatenate([[MARGIN], ends[:-1] + 1])
-            counts = np.diff(np.searchsorted(quotes.between, ends), prepend=0) + 1
-            wrong = np.flatnonzero((counts != len(self.names)) & ~are_blank(chunk.text.buffer, starts, ends))
-            if wrong.size:
-                row = int(wrong[0])
-                reason = f"{counts[row]} fields where the header has {len(self.names)}"
-                found.append((int(starts[row]), reason))
-        # After a quote that does not belong there, nothing in the row is what it seems.
-        ordered = [one for one in (quotes.broken(), *found) if one is not None]
-        return min(ordered, key=lambda one: _row_start_of(quotes, one[0]), default=None)
+def _of_one_type(arrays: Sequence[pyarrow.Array], word: str) -> list[pyarrow.Array]:
+    # ArrowInvalid where no type holds the numbers of all.
+    from pyarrow import timestamp
+    from pyarrow.types import is_integer, is_null
 
-
-def _row_start_of(quotes: Quotes, position: int) -> int:
-    # Where the row begins that a place is in.
-    ends = quotes.row_ends
-    return int(ends[ends < position].max(initial=MARGIN - 1)) + 1
+    types = {one.type for one in arrays}
+    zones = {one.tz for one in types if word == "timestamp[us, UTC]" and not is_null(one)}
+    if zones:
+        zoned = timestamp("us", zones.pop() if len(zones) == 1 else "UTC")
+        return [one.cast(zoned) for one in arrays]
+    widest = next(one for one in (*TRIED[::-1], word) if arrow_type(one) in types)
+    # Arrow refuses all integers from 2**53 on as floats, also those that are floats exactly.
+    integers = [one.fill_null(0).to_numpy() for one in arrays if is_integer(one.type)]
+    are_exact = widest == "float64" and all(fit_float64(one).all() for one in integers)
+    return [one.cast(arrow_type(widest), safe=not are_exact) for one in arrays]
 
 
 def _is_plain(data: bytes) -> bool:
@@ -537,197 +526,6 @@ def _one_array(column: pyarrow.ChunkedArray) -> pyarrow.Array:
     return pyarrow.concat_arrays(column.chunks) if column.num_chunks else pyarrow.array([], column.type)
 
 
-def _control(buffer: npt.NDArray[np.uint8], quotes: Quotes) -> tuple[int, str] | None:
-    control = np.flatnonzero(buffer < 32)
-    codes = buffer[control]
-    odd = quotes.outside(control[(codes != _TAB) & (codes != _NEWLINE) & (codes != _RETURN)])
-    if not odd.size:
-        return None
-    return int(odd[0]), f"a control character (byte {buffer[odd[0]]}): not a text file?"
-
-
-def _return_alone(buffer: npt.NDArray[np.uint8], quotes: Quotes) -> tuple[int, str] | None:
-    returns = np.flatnonzero(buffer == _RETURN)
-    alone = quotes.outside(returns[buffer[returns + 1] != _NEWLINE])
-    if not alone.size:
-        return None
-    return int(alone[0]), "a carriage return that no line feed follows: save it with line feeds"
-
-
-def _other_text(buffer: npt.NDArray[np.uint8]) -> tuple[int, str] | None:
-    try:
-        buffer.tobytes().decode()
-    except UnicodeDecodeError as error:
-        advice = 'save it as UTF-8, or name what it is, as in encoding="cp1252"'
-        return error.start, f"is not UTF-8 text: {error.reason}; {advice}"
-    return None
-
-
-# What the values of a column are written as, from some of the text.
-
-
-def _sample(table: CsvTable, head_bytes: int = _HEAD_BYTES) -> bytes:
-    # Rows of the beginning, and where any byte can be gone to of places all over the file.
-    file, dialect = table.stream, table.dialect
-    with file.text() as stream:
-        stream.seek(table.begin)
-        head = _read_up_to(stream, head_bytes)
-        if len(head) < head_bytes:
-            return _sampled(table, head)
-        found = [head[: dialect.row_end(head, None) + 1]]
-        if not file.compressed:
-            for number in range(1, _NUM_WINDOWS + 1):
-                place = table.begin + (file.size - table.begin) * number // (_NUM_WINDOWS + 1)
-                if place > table.begin + head_bytes:
-                    stream.seek(place)
-                    found.append(_rows_in(_read_up_to(stream, _WINDOW_BYTES), dialect))
-    return _sampled(table, b"".join(found))
-
-
-def _rows_in(window: bytes, dialect: Dialect) -> bytes:
-    # Those of a window in which quotes tell whether it begins inside of some.
-    inside = False if b'"' not in window else dialect.begins_inside(window, False)
-    if inside is None:
-        return b""
-    start = dialect.row_end(window, 0, inside) + 1
-    return window[start : start + dialect.row_end(window[start:], None) + 1] if start else b""
-
-
-def _sampled(table: CsvTable, data: bytes) -> bytes:
-    data = table.dialect.without_comments(data)
-    if table.encoding == "utf-8" or isinstance(table.stream, Recoded):
-        return data
-    return data.decode(table.encoding, "replace").encode()
-
-
-def _read_up_to(stream: object, count: int) -> bytes:
-    found = b""
-    while len(found) < count and (more := stream.read(count - len(found))):  # type: ignore[attr-defined]
-        found += more
-    return found
-
-
-def types_of_all(tables: Sequence[CsvTable]) -> tuple[str, ...]:
-    """Return what the columns of several files are written as, told from some of the text of each."""
-    head_bytes = max(_WINDOW_BYTES, _HEAD_BYTES // len(tables))
-    return _told_types(tables, [_sample(table, head_bytes) for table in tables])
-
-
-def _told_types(tables: Sequence[CsvTable], samples: Sequence[bytes]) -> tuple[str, ...]:
-    # The narrowest type of all values of each column; text, where Arrow does not read the lines.
-    import pyarrow
-
-    parts = list(zip(tables, samples, strict=True))
-    texts = [_sampled_texts(table, data) for table, data in parts]
-    quoted, quoted_empty = Counter[int](), set[int]()
-    for table, data in parts:
-        counts, empty = _quoted_columns(table, data)
-        quoted += counts
-        quoted_empty |= empty
-    wanted, types, inexact = dict(tables[0].wanted), [], []
-    for place, (column, name) in enumerate(zip(tables[0].picked, tables[0].read_names, strict=True)):
-        written = pyarrow.concat_arrays([one[place] for one in texts])
-        if name in wanted:
-            types.append(_asked_type(wanted[name]))
-        elif quoted[column] and not _are_mistakes(quoted[column], len(written) - written.null_count):
-            types.append("text")
-        else:
-            word, is_none, is_inexact = _told_type(tables[0], name, written)
-            types.append("text" if is_none and column in quoted_empty else word)
-            if word == "timestamp[us, UTC]" and len(offsets := offsets_in(_trimmed(written))) > 1:
-                warnings.warn(
-                    f"{tables[0].file.shown}: times of column {name!r} have the offsets {', '.join(offsets)} "
-                    f'and are read as UTC: t[{name!r}].to_zone("Europe/Berlin") has the clocks of a zone',
-                    FileContentWarning,
-                    stacklevel=2,
-                )
-            if is_inexact:
-                inexact.append(name)
-    if inexact:
-        warnings.warn(
-            f"{tables[0].file.shown}: {', '.join(map(repr, inexact[:20]))} read as text, with whole numbers "
-            f'that no type of numbers holds exactly; dtype={{{inexact[0]!r}: "float64"}} reads them rounded',
-            FileContentWarning,
-            stacklevel=2,
-        )
-    return tuple(types)
-
-
-def _trimmed(texts: pyarrow.Array) -> pyarrow.Array:
-    from pyarrow import compute
-
-    return compute.utf8_trim_whitespace(texts)
-
-
-def _sampled_texts(table: CsvTable, data: bytes) -> list[pyarrow.Array]:
-    import pyarrow
-
-    none = [pyarrow.array([], pyarrow.string())] * len(table.picked)
-    if not data.strip(b"\r\n"):
-        return none
-    try:
-        return table._read(data, [pyarrow.string()] * len(table.picked))
-    except pyarrow.ArrowInvalid:
-        # Errors in lines are raised when these are read; types follow from the lines that are rows.
-        rows = b"".join(line for line in data.splitlines(True) if _is_row(table, line))
-        if 0 < len(rows) < len(data):
-            return _sampled_texts(table, rows)
-        return [pyarrow.array(["?"])] * len(table.picked)
-
-
-def _is_row(table: CsvTable, line: bytes) -> bool:
-    has_fields = line.count(table.dialect.delimiter.encode()) == len(table.names) - 1
-    return has_fields and b'"' not in line and line.decode(errors="replace").encode() == line
-
-
-def _are_mistakes(count: int, total: int) -> bool:
-    # Whether what is no number among others is told rather than taken for a sign that all are text.
-    return total >= _FEWEST_NUMBERS and total - count >= _NUMBERS_AMONG * total
-
-
-def _quoted_columns(table: CsvTable, data: bytes) -> tuple[Counter[int], set[int]]:
-    # How many quoted fields, which are text, columns have, and which have quoted fields with nothing in them.
-    if not table.quoted_text or b'"' not in data:
-        return Counter(), set()
-    quotes = quotes_of(Lines(table.file, data, 0, 0).chunk(), table.dialect.delimiter)
-    broken = quotes.broken()
-    if broken is not None:
-        return _quoted_columns(table, data[: _row_start_of(quotes, broken[0]) - MARGIN])
-    fields = quotes.fields(len(table.names), table._takes_delimiters)
-    counts = Counter(fields.columns[~fields.are_empty].tolist())
-    return counts, set(fields.columns[fields.are_empty].tolist())
-
-
-def _told_type(table: CsvTable, name: str, texts: pyarrow.Array) -> tuple[str, bool, bool]:
-    # The type, whether there is no value, and whether numbers stay text since no type holds them.
-    from pyarrow import compute
-
-    distinct, words = texts.unique(), table.missing.of(name).words
-    written = present(compute.utf8_trim_whitespace(texts), words).drop_null()
-    for word in TRIED:
-        few = distinct[:10]  # which most often tell already
-        if all(table._converted(name, one, word, False, True)[1] is None for one in (few, distinct)):
-            return ("float64", True, False) if not len(written) else (word, False, False)
-    if values_in(written, "float64", table.marks, takes_nan="nan" in words) is not None:
-        return "text", False, True
-    # Of a column of numbers, one that is none is a mistake, and told.
-    plain = compute.replace_substring(written, table.marks.thousands or "\0", "")
-    plain = compute.replace_substring(plain, table.marks.decimal, ".")
-    num_numbers = compute.sum(compute.match_substring_regex(plain, NUMBER)).as_py() or 0
-    are_many = _are_mistakes(len(written) - num_numbers, len(written))
-    return "float64" if are_many else "text", False, False
-
-
-def _asked_type(dtype: str) -> str:
-    if dtype in ("text", "uint64"):
-        return dtype
-    element = np.dtype(dtype)
-    if element.kind == "M":
-        unit = np.datetime_data(element)[0]
-        return {"D": "date32", "ns": "timestamp[ns]"}.get(unit, "timestamp[us]")
-    return {"b": "bool", "f": "float64"}.get(element.kind, "int64")
-
-
 @reader("csv", ".csv", ".csv.gz", ".csv.zst")
 def open_table(
     file: File,
@@ -747,11 +545,11 @@ def open_table(
 ) -> Source:
     """Return the source of a CSV table.
 
-    What is quoted is text: "02134", "NA" and "true" in quotes stay as they are written, and may have line
-    breaks inside. Other fields that are empty or say NA, NaN, null, None and the like are missing. What a
-    column holds is told from the first 256 kB and from places all over the file: whole numbers, numbers, true
-    and false, dates and times as ISO 8601 writes them, or text. Where whole numbers are followed by others,
-    all of the column are floats; a value of another kind is an error. Whole numbers that no type of numbers
+    Quoted fields are text: "02134", "NA" and "true" in quotes stay as they are written, and may have line
+    breaks inside. Other fields that are empty or say NA, NaN, null, None and the like are missing. The types
+    of columns are inferred from the first 256 kB and from places all over the file: whole numbers, numbers,
+    true and false, dates and times as ISO 8601 writes them, or text. A column of whole numbers in which other
+    numbers follow becomes floats; a value of another type is an error. Whole numbers that no type of numbers
     holds exactly stay text, with a warning.
 
     Parameters
@@ -787,7 +585,7 @@ def open_table(
     comment
         The character that begins a comment, outside quotes, which goes to the end of the line.
     quoted_text
-        False takes no notice of quotes: of files in which numbers are quoted as well.
+        False ignores quotes, for files in which numbers are quoted as well.
 
     Raises
     ------
@@ -817,7 +615,7 @@ def open_table(
     table = CsvTable(file, (), (), (), (), 0, dialect, MissingTexts(), 1, marks, encoding, quoted_text)
     begin, end, number, text = _first_line(table, skip, has_header)
     if delimiter is None:
-        dialect = Dialect(_sniffed(replace(table, begin=end), text), dialect.comment)
+        dialect = Dialect(sniffed_delimiter(replace(table, begin=end), text), dialect.comment)
     found = _header(file, text, dialect.delimiter, number)
     if not has_header:
         found = tuple(map(str, range(len(found))))
@@ -837,9 +635,9 @@ def open_table(
         missing=missing_texts(na_values, keep_default_na, found),
         is_named=names is not None and header == "infer",
     )
-    data = _sample(table)
+    data = sample(table)
     lines = max(1, num_newlines(data))
-    return replace(table, types=_told_types([table], [data]), row_bytes=max(1, len(data) // lines))
+    return replace(table, types=inferred_types([table], [data]), row_bytes=max(1, len(data) // lines))
 
 
 def _first_line(table: CsvTable, skip: int, has_header: bool) -> tuple[int, int, int, str]:
@@ -880,7 +678,7 @@ def _first_line(table: CsvTable, skip: int, has_header: bool) -> tuple[int, int,
 
 def _header(file: File, text: str, delimiter: str, number: int) -> tuple[str, ...]:
     line = text.rstrip("\r\n")
-    if "\r" in _unquoted(line):
+    if "\r" in unquoted(line):
         raise file.error("lines that end in a carriage return alone: save it with line feeds", number)
     try:
         names = next(csv.reader(line.splitlines(True) or [""], delimiter=delimiter), [])
@@ -891,23 +689,3 @@ def _header(file: File, text: str, delimiter: str, number: int) -> tuple[str, ..
     # Spaces around a name are part of it where it is quoted.
     starts = [field.startswith('"') for field in re.sub(r'"(?:[^"]|"")*"', '""', line).split(delimiter)]
     return tuple(name if is_quoted else name.strip() for name, is_quoted in zip(names, starts, strict=True))
-
-
-def _unquoted(text: str) -> str:
-    # Text without what is in quotes.
-    return re.sub(r'"[^"]*"', "", text)
-
-
-def _sniffed(table: CsvTable, first: str) -> str:
-    # The character that makes of the first rows as many fields as of the first line; a comma where none does.
-    with table.stream.text() as stream:
-        stream.seek(table.begin)
-        data = _read_up_to(stream, _WINDOW_BYTES)
-    rows = _unquoted(_sampled(table, data).decode(errors="replace")).splitlines()
-    rows = [row for row in (rows if len(data) < _WINDOW_BYTES else rows[:-1]) if row.strip()][:_SNIFFED_ROWS]
-    head = _unquoted(first)
-    for delimiter in _DELIMITERS:
-        count = head.count(delimiter)
-        if count and all(row.count(delimiter) == count for row in rows):
-            return delimiter
-    return _DELIMITERS[0]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import pyarrow
 
-_PER_SECOND = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}
+PER_SECOND = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}
 _DAY, _NONE = 86_400, np.iinfo(np.int64).min  # the second is NumPy's "not a time"
 _MOST = 2**63 - 1
 _CLOCK = r"(?P<h>[0-9]{2}):(?P<m>[0-9]{2}):(?P<s>[0-9]{2})(?P<f>\.[0-9]{1,9})?"
@@ -31,7 +31,7 @@ def duration_texts(counts: npt.NDArray[Any], unit: str) -> list[str | None]:
     found: list[str | None] = []
     if unit == "D":
         counts, unit = np.where(counts == _NONE, _NONE, counts * _DAY), "s"
-    per_second = _PER_SECOND[unit]
+    per_second = PER_SECOND[unit]
     digits, factor = (9, 1) if unit == "ns" else (6, 10**6 // per_second)
     for count in np.asarray(counts, np.int64).tolist():
         if count == _NONE:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 _LONGEST_REASON = 500  # letters
-# What is read of a file to tell it from another of its size: all of a small one, else parts.
+# How much of a file is compared with another of its size: all of a small one, else parts.
 _END_BYTES, _MIDDLE_BYTES, _NUM_MIDDLES = 1 << 16, 1 << 14, 8
 COMPARED_BYTES = 2 * _END_BYTES + _NUM_MIDDLES * _MIDDLE_BYTES
 _MOST_DIGESTS = 4096
@@ -163,8 +163,8 @@ class File:
 
     def _is_that_of(self, stream: io.FileIO) -> bool:
         # Whether what was opened is this version, or a copy of it on the machine of a worker. A copy has its
-        # own inode and times, so that only what is in it counts; of a large file that is the very one and
-        # was written to since, nobody can tell whether a part was that is not compared.
+        # own inode and times, so that only what is in it counts; a large file that is the same one and was
+        # written to since may differ in parts that are not compared.
         now = os.fstat(stream.fileno())
         if now.st_size != self.size:
             return False
@@ -313,7 +313,7 @@ def _digest_of(size: int, stream: io.FileIO) -> str:
     hashed = hashlib.blake2b(digest_size=16)
     for start, stop in _compared_spans(size):
         stream.seek(start)
-        hashed.update(_read_whole(stream, stop - start))
+        hashed.update(read_up_to(stream, stop - start))
     stream.seek(0)
     return hashed.hexdigest()
 
@@ -342,8 +342,8 @@ def _compared_spans(size: int) -> list[tuple[int, int]]:
     return [(0, _END_BYTES), *middles, (size - _END_BYTES, size)]
 
 
-def _read_whole(stream: io.FileIO, count: int) -> bytes:
-    # What one call returns may be less than what is asked for.
+def read_up_to(stream: IO[bytes], count: int) -> bytes:
+    """Return the next bytes of a stream, fewer only at its end; one call may return less than it is asked."""
     found = b""
     while len(found) < count and (more := stream.read(count - len(found))):
         found += more

@@ -29,7 +29,8 @@ from matnb.io.columns import (
     wanted_dtypes,
     wider,
 )
-from matnb.io.delimited import CsvTable, types_of_all
+from matnb.io.csv_inference import types_of_all
+from matnb.io.delimited import CsvTable
 from matnb.io.files import File, near_file
 from matnb.io.source import READERS, Piece, Source, open_source
 from matnb.io.texts import arrow_type, values_in

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +22,7 @@ from matnb.io.lines import LONGEST_LINE, Chunk, Lines, count_lines, num_newlines
 from matnb.io.recoded import TextFile
 from matnb.io.source import Piece
 
-_QUOTE, _RETURN, _NEWLINE = 34, 13, 10
+_QUOTE, _RETURN, _NEWLINE, _TAB = 34, 13, 10, 9
 _READ_BYTES = 1 << 20
 _NOWHERE = np.iinfo(np.int64).max
 
@@ -111,8 +112,10 @@ class Dialect:
             # Inside, a row would go on for longer than rows may.
             return False if is_end or len(data) >= LONGEST_LINE else None
         stray, quotes = [], []
+        # Spaces at the end may be those before a comment, which follows a quote as the end of its line does.
+        known = data.rstrip(b" \t") if self.comment and not is_end else data
         for inside in (False, True):
-            buffer = np.frombuffer(self.without_comments(data, inside), np.uint8)
+            buffer = np.frombuffer(self.without_comments(known, inside), np.uint8)
             quotes.append(np.flatnonzero(buffer == _QUOTE))
             stray.append(_first_stray(buffer, quotes[inside], ord(self.delimiter), inside))
         if stray[0] != stray[1]:
@@ -254,7 +257,7 @@ def _first_row(
             end = -1 if start and not inside else dialect.row_end(text, 0, inside)
             if end >= 0 or (start and not inside):
                 return place + start + end + 1, text[end + 1 :]
-            if is_enough:  # a row that is too long is told by the piece it starts in
+            if is_enough:  # the piece in which a row starts raises that it is too long
                 return None
 
 
@@ -267,7 +270,7 @@ class Quotes:
     chunk
         The rows.
     delimiter
-        What is between fields, a byte.
+        The byte between fields.
     places
         Of the quotes.
     """
@@ -290,8 +293,65 @@ class Quotes:
         """Where the rows end, blank ones too."""
         return self.outside(self.chunk.newlines)
 
+    @cached_property
+    def row_starts(self) -> Places:
+        """Where the rows begin, blank ones too."""
+        ends = self.row_ends
+        return np.concatenate([[MARGIN], ends[:-1] + 1]) if ends.size else ends
+
+    @cached_property
+    def is_blank(self) -> npt.NDArray[np.bool_]:
+        """Which rows are blank lines."""
+        buffer, starts = self.chunk.text.buffer, self.row_starts
+        is_return = (buffer[starts] == _RETURN) & (self.row_ends - starts == 1)
+        found: npt.NDArray[np.bool_] = is_return | (buffer[starts] == _NEWLINE)
+        return found
+
+    def row_start(self, position: int) -> int:
+        """Return where the row begins that has the byte at a position."""
+        ends = self.row_ends
+        return int(ends[ends < position].max(initial=MARGIN - 1)) + 1
+
+    def first_error(self, num_columns: int) -> tuple[int, str] | None:
+        """Return the first place where the text is not UTF-8 or a row has other fields, and why."""
+        found = [self.broken(), self._control(), self._return_alone(), self._other_encoding()]
+        counts = np.diff(np.searchsorted(self.between, self.row_ends), prepend=0) + 1
+        wrong = np.flatnonzero((counts != num_columns) & ~self.is_blank)
+        if wrong.size:
+            row = int(wrong[0])
+            reason = f"{counts[row]} fields where the header has {num_columns}"
+            found.append((int(self.row_starts[row]), reason))
+        # After a quote that does not belong there, nothing in the row is what it seems.
+        errors = [one for one in found if one is not None]
+        return min(errors, key=lambda one: self.row_start(one[0]), default=None)
+
+    def _control(self) -> tuple[int, str] | None:
+        buffer = self.chunk.text.buffer
+        control = np.flatnonzero(buffer < 32)
+        codes = buffer[control]
+        odd = self.outside(control[(codes != _TAB) & (codes != _NEWLINE) & (codes != _RETURN)])
+        if not odd.size:
+            return None
+        return int(odd[0]), f"a control character (byte {buffer[odd[0]]}): not a text file?"
+
+    def _return_alone(self) -> tuple[int, str] | None:
+        buffer = self.chunk.text.buffer
+        returns = np.flatnonzero(buffer == _RETURN)
+        alone = self.outside(returns[buffer[returns + 1] != _NEWLINE])
+        if not alone.size:
+            return None
+        return int(alone[0]), "a carriage return that no line feed follows: save it with line feeds"
+
+    def _other_encoding(self) -> tuple[int, str] | None:
+        try:
+            self.chunk.text.buffer.tobytes().decode()
+        except UnicodeDecodeError as error:
+            advice = 'save it as UTF-8, or name what it is, as in encoding="cp1252"'
+            return error.start, f"is not UTF-8 text: {error.reason}; {advice}"
+        return None
+
     def broken(self) -> tuple[int, str] | None:
-        """Return the first quote that opens what is not closed at the end of a field, or opens in one."""
+        """Return the first quote inside a field, or that opens a field which is not closed, and why."""
         if not self.places.size:
             return None
         buffer = self.chunk.text.buffer
@@ -326,33 +386,25 @@ class Quotes:
         # "" inside a field closes it and opens it again.
         starts = opening[buffer[opening - 1] != _QUOTE]
         stops = closing[buffer[closing + 1] != _QUOTE]
-        row_starts = np.concatenate([[MARGIN], ends[:-1] + 1]) if ends.size else ends
         is_end = np.zeros(buffer.size, np.bool_)
         is_end[self.between] = True
-        is_end[ends[~are_blank(buffer, row_starts, ends)]] = True
+        is_end[ends[~self.is_blank]] = True
         columns = np.cumsum(is_end, dtype=np.int32)[starts] % num_columns
-        are_empty = stops - starts == 1
+        is_empty = stops - starts == 1
         if not takes_delimiters:
             delimiters = np.flatnonzero(buffer == self.delimiter)
             has_none = np.searchsorted(delimiters, stops) == np.searchsorted(delimiters, starts)
-            starts, columns, are_empty = starts[has_none], columns[has_none], are_empty[has_none]
-        return QuotedFields(starts, columns, are_empty)
-
-
-def are_blank(buffer: npt.NDArray[np.uint8], starts: Places, ends: Places) -> npt.NDArray[np.bool_]:
-    """Return which rows are blank lines."""
-    is_return = (buffer[starts] == _RETURN) & (ends - starts == 1)
-    found: npt.NDArray[np.bool_] = is_return | (buffer[starts] == _NEWLINE)
-    return found
+            starts, columns, is_empty = starts[has_none], columns[has_none], is_empty[has_none]
+        return QuotedFields(starts, columns, is_empty)
 
 
 @dataclass(frozen=True, eq=False)
 class QuotedFields:
-    """Fields that are quoted: where they start, their columns, and which are empty."""
+    """Fields that are quoted: where they start, their columns, and whether they are empty."""
 
     starts: Places
     columns: npt.NDArray[np.int32]
-    are_empty: npt.NDArray[np.bool_]
+    is_empty: npt.NDArray[np.bool_]
 
 
 _IN_A_FIELD = "a quote in the middle of a field; quote the whole field, and write a quote inside twice"
@@ -361,3 +413,8 @@ _IN_A_FIELD = "a quote in the middle of a field; quote the whole field, and writ
 def quotes_of(chunk: Chunk, delimiter: str) -> Quotes:
     """Return the quotes of whole rows without comments."""
     return Quotes(chunk, ord(delimiter), np.flatnonzero(chunk.text.buffer == _QUOTE))
+
+
+def unquoted(text: str) -> str:
+    """Return text without what is in quotes."""
+    return re.sub(r'"[^"]*"', "", text)

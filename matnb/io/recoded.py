@@ -1,4 +1,4 @@
-"""Text in other encodings than UTF-8: what is read of it, and of which a piece can be read alone."""
+"""Text in other encodings than UTF-8: read as UTF-8, and which encodings can be read in pieces."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Recoded:
 
     @property
     def compressed(self) -> bool:
-        """That only one worker can read it."""
+        """Whether only one worker can read it, as it is here."""
         return True
 
     @property

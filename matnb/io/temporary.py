@@ -49,8 +49,8 @@ def temporary_folder(kind: str = "", parent: str | None = None) -> Iterator[Path
 def remove_abandoned(parent: Path) -> None:
     """Remove the folders of this user's processes that have ended without doing so.
 
-    Whether a process has ended is told by its lock alone, which goes with the process, however it ends; no
-    number is compared, which another process may have by now. A folder without a lock is left alone.
+    Only its lock says whether a process has ended, since the lock goes with the process, however that ends;
+    another process may have its number by now. A folder without a lock is left alone.
     """
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:

@@ -37,7 +37,7 @@ _OFFSET = r"(?P<offset>Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
 WHOLE = r"^[+-]?[0-9]+$"
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _ODD_INTEGER = r"^(-0+|[+-]?0[xX].*)$"  # a zero with a sign is a float's; Arrow takes sixteens for integers
-_EXACT = 2**53  # up to which a double holds each whole number
+EXACT = 2**53  # up to which a double holds each whole number
 NaWord: TypeAlias = str | float
 NaValues: TypeAlias = NaWord | Sequence[NaWord] | Mapping[str, NaWord | Sequence[NaWord]]
 
@@ -253,9 +253,14 @@ def offsets_in(texts: pyarrow.Array) -> list[str]:
     from pyarrow import compute
 
     found = compute.extract_regex(texts, _OFFSET).field(0).filter(texts.is_valid()).unique().to_pylist()
-    named = (f"{one[:3]}:{one[3:].strip(':') or '00'}" for one in found if one is not None and one != "Z")
+    named = (whole_offset(one) for one in found if one is not None and one != "Z")
     made = {"UTC" if one[1:] == "00:00" else one for one in named}
     return sorted(made | ({"UTC"} if "Z" in found else set()))
+
+
+def whole_offset(offset: str) -> str:
+    """Return "+01", "+0100" or "+01:00" as the last."""
+    return f"{offset[:3]}:{offset[3:].strip(':') or '00'}"
 
 
 def _with_offset(texts: pyarrow.Array, times: pyarrow.Array) -> pyarrow.Array:
@@ -303,7 +308,7 @@ def inexact_place(texts: pyarrow.Array, values: pyarrow.Array) -> int | None:
 
     found = values.to_numpy(zero_copy_only=False)
     with np.errstate(invalid="ignore"):
-        large = np.flatnonzero(np.abs(found) >= _EXACT)
+        large = np.flatnonzero(np.abs(found) >= EXACT)
     if not large.size:
         return None
     written = texts.take(large)

@@ -132,15 +132,15 @@ class Estimator(Named):
 
 
 def _not_fitted(message: str) -> NotFittedError:
-    # Who has scikit-learn may catch its error of this name.
+    # Code that uses scikit-learn may catch its error of the same name.
     theirs = sys.modules.get("sklearn.exceptions")
     if theirs is None:
         return NotFittedError(message)
-    return _both(theirs.NotFittedError)(message)
+    return _joined_with(theirs.NotFittedError)(message)
 
 
 @functools.cache
-def _both(theirs: type[Exception]) -> type[NotFittedError]:
+def _joined_with(theirs: type[Exception]) -> type[NotFittedError]:
     def reduced(error: NotFittedError) -> tuple[Callable[[str], NotFittedError], tuple[str]]:
         return _not_fitted, (str(error),)
 

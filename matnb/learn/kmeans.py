@@ -38,8 +38,8 @@ class KMeans(ClustererByCenters):
         Maximum number of iterations; if it is reached, a ConvergenceWarning is given.
     tol
         Stop when no label changes, or when the sum of squared movements of the centers is at most this times
-        the mean variance of the features, or times ten times that around the first centers where this is
-        less, as a few rows far away make it.
+        the mean variance of the features, or ten times the mean variance around the first centers if that
+        is less: a few rows far away make the former large.
     random_state
         Seed; the same seed gives the same result.
 

@@ -57,7 +57,7 @@ class LinearRegressor(LinearModel, Regressor):
 
 
 class FeatureUnits(NamedTuple):
-    """Units of features and of the constant in which the loss bends alike along each of them.
+    """Units of features and of the constant in which the loss has the same curvature along each.
 
     A search goes through ``u``, of the same length as the parameters: w is ``scale * u_w`` and b is
     ``unit * u_b - w @ mean``. The loss stays the same function of w and b, with its penalty, so its minimum
@@ -128,7 +128,7 @@ class FeatureUnits(NamedTuple):
         return concatenate([of_w, of_b * self.unit], axis=1).reshape(of_parameters.shape)
 
     def hessian(self, of_parameters: DistArray) -> DistArray:
-        """Return the Hessian by u, definite along what is the same for all functions, which is free."""
+        """Return the Hessian by u, definite also along equal changes of all functions, which are free."""
         H = self.gradient(self.gradient(of_parameters).T)
         K = self.num_functions
         return H + kron(ones((K, K)) / K, eye(H.shape[0] // K)) if K > 1 else H

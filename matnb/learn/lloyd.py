@@ -22,10 +22,10 @@ from matnb.learn.distances import (
 
 
 class Clustering(NamedTuple):
-    """Centers k x p, each row's label, int32, the sum of squared distances, two numbers, and a truth.
+    """Centers k x p, each row's label, int32, and the sum of squared distances.
 
-    The numbers are of iterations, and of clusters that have rows; it is true where rows are surely assigned
-    to the nearest of these centers and of the first.
+    Beside these, how many iterations there were, how many clusters have rows, and whether rows are surely
+    assigned to the nearest of these centers and of the first.
     """
 
     centers: DistArray

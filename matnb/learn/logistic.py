@@ -27,8 +27,8 @@ class LogisticRegression(LinearModel, Classifier):
         Inverse strength of the penalty; infinity for none.
     tol
         Stop when no element of the gradient, divided by C and the sum of weights, exceeds this in magnitude.
-        It is the gradient by features less their mean, in units in which the loss bends alike along each:
-        what columns count is of no effect.
+        The gradient is by centered features, in units in which the loss has the same curvature along each, so
+        that the units of columns have no effect.
     fit_intercept
         Whether to fit an intercept.
     class_weight

@@ -58,7 +58,7 @@ class MultinomialLoss(NamedTuple):
         return of_w.reshape(-1)
 
     def hessian(self, parameters: DistArray) -> DistArray:
-        """Return its Hessian, dense; singular along what is the same for all classes, unless penalized."""
+        """Return its Hessian, dense; singular along equal changes of all classes, unless penalized."""
         likely = softmax(self._margins(parameters)[1])
         K, p = self.num_classes, self.X.shape[1]
 

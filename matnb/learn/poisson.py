@@ -32,8 +32,9 @@ class PoissonRegressor(LinearModel, Regressor):
     max_iter
         Maximum number of iterations.
     tol
-        Stop when no element of the gradient exceeds this in magnitude. It is the gradient by features less
-        their mean, in units in which the loss bends alike along each: what columns count is of no effect.
+        Stop when no element of the gradient exceeds this in magnitude. The gradient is by centered features,
+        in units in which the loss has the same curvature along each, so that the units of columns have no
+        effect.
 
     Attributes
     ----------

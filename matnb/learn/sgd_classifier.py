@@ -106,7 +106,7 @@ class SGDClassifier(StochasticGradient, Classifier):
         if classes is not None and not np.array_equal(known, np.unique(np.asarray(classes))):
             raise OptionError(
                 f"SGDClassifier: classes={list(classes)!r}, but the first call had {known.tolist()}; "
-                "leave classes out, or fit anew"
+                "leave classes out, or call fit"
             )
         labels = np.asarray(y)
         if (new := np.setdiff1d(labels, known)).size:

@@ -224,18 +224,18 @@ def _steps_of(
         return row_steps(X, targets, state, descent)
     size, losses = max(1, PART_BYTES // row_bytes), np.zeros(0)
     for number in range(descent.passes):
-        rows, own, lost = X, targets, 0.0
+        rows, own, total_loss = X, targets, 0.0
         if descent.seed is not None:
             order = np.random.default_rng([descent.seed, descent.epoch + number]).permutation(n)
             rows, own = take(X, order, axis=0), take(targets, order, axis=0)
         for start in range(0, n, size):
             part = slice(start, start + size)
             steps = row_steps(rows[part], own[part], state, replace(descent, passes=1, seed=None))
-            state, lost = steps.state, lost + float(steps.losses[0]) * len(rows[part])
+            state, total_loss = steps.state, total_loss + float(steps.losses[0]) * len(rows[part])
             if not steps.is_finite:
                 last = start + steps.last_rows
                 return replace(steps, losses=np.append(losses, steps.losses[0]), last_rows=last)
-        losses = np.append(losses, lost / n)
+        losses = np.append(losses, total_loss / n)
         if descent.is_settled(losses.tolist()):
             break
     return RowSteps(np.asarray(state), losses, n, True)

@@ -16,8 +16,8 @@ from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import outer
 from matnb.lazy.loop import iterate
 from matnb.lazy.random import default_rng
-from matnb.linalg.bidiagonal import largest_triplets
 from matnb.linalg.operators import matrix_from
+from matnb.linalg.triplets import largest_triplets
 
 Floats = npt.NDArray[np.float64]
 Apply = Callable[[DistArray], DistArray]

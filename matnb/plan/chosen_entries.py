@@ -15,13 +15,13 @@ import numpy as np
 
 from matnb.blocks.creation import Full
 from matnb.blocks.formats import sparse_bytes
-from matnb.expr.nodes import Create, Elementwise, Expr, Index, Literal, MatMul, Reduce
+from matnb.expr.nodes import Create, Elementwise, Expr, Index, Literal, MaskedMatMul, MatMul, Reduce
 from matnb.ops.contracting import Kron
 from matnb.ops.dynamic_slicing import DynamicSlice
 from matnb.ops.indexing import Pick, Put
 from matnb.ops.reshaping import RepeatEach
 from matnb.ops.selecting import Compress
-from matnb.plan.product_entries import WORTH_COUNTING_BYTES, entries_along
+from matnb.plan.product_entries import WORTH_COUNTING_BYTES, entries_along, meetings
 from matnb.program.plan import Stage
 
 Choice = Index | Pick | Compress | DynamicSlice | RepeatEach | Kron
@@ -58,6 +58,11 @@ def most_chosen(node: Expr, entries: Mapping[Expr, int]) -> int | None:
     elif isinstance(node, Kron):
         most *= entries.get(node.right, 0)
     return min(most, limit)
+
+
+def entries_at_most(node: Expr) -> Expr:
+    """Return the expression of at most how many entries a product or a choice of sparse arrays stores."""
+    return meetings(node) if isinstance(node, MatMul | MaskedMatMul) else chosen_entries(node)
 
 
 def chosen_entries(node: Expr) -> Expr:

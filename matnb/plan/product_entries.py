@@ -35,8 +35,8 @@ class ProductCounts(Mapping[Expr, int]):
         self._counts: OrderedDict[bytes, int] = OrderedDict()
 
     def note(self, node: Expr, count: int) -> None:
-        """Remember the count of a product."""
-        self._counts[node.digest] = count
+        """Remember the count of a product or a choice: its size at most, as where the count overflowed."""
+        self._counts[node.digest] = min(count, node.size) if count >= 0 else node.size
         if len(self._counts) > _MOST_COUNTS:
             self._counts.popitem(last=False)
 

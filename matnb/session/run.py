@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -29,18 +28,11 @@ from matnb.errors import CellCancelled, ClusterError, TooLargeError, WorkerLostE
 from matnb.events import (
     Event,
     LoopAdvanced,
-    LoopFinished,
-    Rebalanced,
-    RunFinished,
-    RunStarted,
-    RunStopped,
-    TasksFinished,
-    TaskTimed,
     WorkersLost,
 )  # fmt: skip
 from matnb.expr.client_data import copied, held, keep_copy, keep_in_file, lost_copy
 from matnb.expr.control import Cond, Final, Loop, results_of
-from matnb.expr.nodes import Data, Expr, Literal, MaskedMatMul, MatMul
+from matnb.expr.nodes import Data, Expr, Literal
 from matnb.expr.retention import lifetime
 from matnb.expr.stable_order import place_of
 from matnb.expr.traverse import topological
@@ -49,20 +41,17 @@ from matnb.lazy.array import live_expressions
 from matnb.lazy.batch_turns import batches_in_turn
 from matnb.lazy.recording import Recording, active_recording
 from matnb.ops.foreach import Foreach, ForeachArray, ForeachValue
-from matnb.pictures.imbalance import imbalance
 from matnb.pictures.quantities import plural_text
-from matnb.plan.chosen_entries import chosen_entries
+from matnb.plan.chosen_entries import entries_at_most
 from matnb.plan.densified import MOST_TOLD, densified
-from matnb.plan.explain_plans import control_text, plan_text
+from matnb.plan.explain_plans import plan_text
 from matnb.plan.looping import ControlPlan, starts_inside
-from matnb.plan.measured import Measures
-from matnb.plan.plan_counts import PlanCounts, counts_of
-from matnb.plan.product_entries import meetings, operands_counted
+from matnb.plan.plan_counts import counts_of
+from matnb.plan.product_entries import operands_counted
 from matnb.plan.program_cache import ControlPlans, Planned
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Slot
 from matnb.session.failures import cell_error, largest, lines_of, located, raised_in_cell
-from matnb.session.listeners import Convergence
 from matnb.session.loop_parts import LoopResume, LoopTotals, LoopWatch, Span, as_kept, resume_at
 from matnb.session.memo import Memo
 from matnb.session.nested_strategies import NestedStrategies
@@ -70,10 +59,10 @@ from matnb.session.overrides import engine_of
 from matnb.session.planning import Planner
 from matnb.session.rebalance import Balancer
 from matnb.session.repartitioner import Repartitioner
+from matnb.session.run_log import RunLog
 
 _TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
 _MOST_COUNTS = 4  # before a run; each time of what is made of what was counted before
-_NO_COUNTS = PlanCounts(0, 0, 0)
 
 _Result = TypeVar("_Result")
 
@@ -83,139 +72,6 @@ class RunResult(NamedTuple):
 
     entries: Mapping[str, Entry]
     fetched: Mapping[str, Block]
-
-
-class RunLog:
-    """Numbers runs, and notes how each goes: in events, in the record of its cell, and in the measures.
-
-    Attributes
-    ----------
-    record
-        Of the cell that asked for what runs, if one did.
-    num_runs
-        So far; the number of the last.
-    measures
-        Of the last runs.
-    made
-        Expressions that the loops of the run which is under way gave.
-    convergence
-        Warns of loops.
-    """
-
-    def __init__(self, cluster: DaskCluster, emit: Callable[[Event], None]) -> None:
-        self._cluster, self._emit, self.convergence = cluster, emit, Convergence()
-        self.record: Recording | None = None
-        self.num_runs = 0
-        self.measures = Measures()
-        self.made: set[Expr] = set()
-
-    def emit(self, event: Event) -> None:
-        """Pass an event to the listeners, and repartitions to the record."""
-        record = self.record or active_recording()
-        if record is not None and isinstance(event, Rebalanced) and event.acted:
-            record.repartitions.append(event)
-        self._emit(event)
-
-    @contextmanager
-    def stopping(self) -> Iterator[None]:
-        """Emit that the last run has stopped, where one began inside and an error ends it."""
-        before = self.num_runs
-        try:
-            yield
-        except BaseException as error:
-            if self.num_runs > before:
-                self._emit(RunStopped(str(self.num_runs), isinstance(error, KeyboardInterrupt)))
-            raise
-
-    def begin(self, num_tasks: int, projected_bytes: int) -> str:
-        """Note that a run begins, and return its number."""
-        self.num_runs += 1
-        run = str(self.num_runs)
-        self._emit(RunStarted(run, num_tasks, projected_bytes))
-        return run
-
-    def times(self, timed: Sequence[TaskTimed], record: Recording | None) -> float:
-        """Note how long each worker's kernel calls took, and return their imbalance."""
-        loads = dict.fromkeys(self._cluster.alive(), 0.0)
-        for one in (one for one in timed if not one.compiled):
-            loads[one.worker] = loads.get(one.worker, 0.0) + one.seconds
-        if record is not None:
-            for worker, seconds in loads.items():
-                record.loads[worker] = record.loads.get(worker, 0.0) + seconds
-        for owner in sorted({one.worker for one in timed}):
-            here = tuple(one for one in timed if one.worker == owner)
-            self._emit(TasksFinished(str(self.num_runs), owner, here))
-        return imbalance(loads)
-
-    def finish(
-        self,
-        plan: Plan,
-        timed: Sequence[TaskTimed],
-        seconds: float,
-        record: Recording | None = None,
-        counts: PlanCounts = _NO_COUNTS,
-        num_gave_way: int = 0,
-    ) -> RunFinished:
-        """Note that the run of a plan has ended."""
-        finished = RunFinished(
-            run=str(self.num_runs),
-            num_operations=record.num_operations if record else 0,
-            num_merged=record.num_merged if record else 0,
-            num_stored=len(plan.reused),
-            num_tasks=len(plan.tasks),
-            moved_bytes=plan.moved_bytes,
-            projected_bytes=plan.projected_bytes,
-            actual_bytes=sum(one.output_bytes for one in timed),
-            imbalance=self.times(timed, record),
-            seconds=seconds,
-            num_run=counts.num_run,
-            num_arrays=counts.num_arrays,
-            num_remembered=counts.num_remembered,
-            flops=counts.flops,
-            accessed_bytes=counts.accessed_bytes,
-            num_gave_way=num_gave_way,
-        )
-        if record is not None:
-            record.runs.append(finished)
-        self._emit(finished)
-        return finished
-
-    def finish_control(
-        self, node: Loop | Cond, totals: LoopTotals, plan: ControlPlan, done: ProgramOutcome, reason: str
-    ) -> None:
-        """Note that a loop or branch has ended; ``reason`` says why no gang ran its last part."""
-        slots = {one: array.keys for one, array in plan.outputs.items()}
-        self.measures.note(plan.stages, totals.timed_by(plan), slots, plan.program)
-        self.times(totals.timed, self.record)
-        work = plan.work.total(done.iterations)
-        if (going := batches_in_turn()) is not None:
-            going.note(*work)
-        finished = LoopFinished(
-            run=str(self.num_runs),
-            engine="gang" if done.num_members else "dask",
-            reason=reason,
-            iterations=done.iterations,
-            num_tasks=plan.num_tasks,
-            num_members=done.num_members,
-            sent_bytes=totals.sent_bytes,
-            allocated=tuple(totals.allocated),
-            projected_bytes=sum(plan.peaks.values()),
-            seconds=totals.seconds,
-            is_branch=isinstance(node, Cond),
-            flops=work.flops,
-            accessed_bytes=work.accessed_bytes,
-        )
-        self.convergence.note(node, done.iterations, done.ended_itself, self._place_of)
-        if self.record is not None:
-            self.record.loops.append(finished)
-            self.record.loop_texts.append(partial(control_text, node, plan))
-        self._emit(finished)
-
-    def _place_of(self, node: Expr) -> tuple[str, int] | None:
-        # The file and line of the cell that wrote an expression.
-        if self.record is None or not (lines := lines_of([node], self.record)):
-            return None
-        return self.record.filename, lines[0]
 
 
 class Runner:
@@ -469,15 +325,10 @@ class Runner:
             self._straight({f"operand {place}": one for place, one in enumerate(missing)}, set(), (), None)
             self.planner.in_use.update(missing)
         unknown = [node for node in products if node not in self.planner.counted]
-        kinds = MatMul | MaskedMatMul
-        counts = {
-            f"count {place}": meetings(node) if isinstance(node, kinds) else chosen_entries(node)
-            for place, node in enumerate(unknown)
-        }
+        counts = {f"count {place}": entries_at_most(node) for place, node in enumerate(unknown)}
         fetched = self._straight(counts, set(), list(counts), None).fetched if counts else {}
         for node, block in zip(unknown, fetched.values(), strict=True):
-            found, most = int(to_numpy(block)[()]), math.prod(node.shape)
-            self.planner.counted.note(node, min(found, most) if found >= 0 else most)
+            self.planner.counted.note(node, int(to_numpy(block)[()]))
 
     def keep(self, outcome: Outcome, plan: Plan, seconds: float | None = None) -> None:
         """Store the arrays that a run left on the workers.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, NotScalarError, OptionError, ShapeError, suggestion
 from matnb.io.columns import NO_TIME, by_code_point, places_among
-from matnb.io.texts import NO_VALUE, checked_marks, numbers_in, strings, times_in
+from matnb.io.texts import NO_VALUE, checked_marks, numbers_in, present, times_in
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.foreign_names import refuse_dask
@@ -270,7 +270,7 @@ class TextColumn(Column):
         decimal, thousands
             The characters before the part below one, and between thousands.
         errors
-            "raise", or "coerce" to take what is no number for missing.
+            "raise", or "coerce" to make texts that are not numbers missing.
 
         Raises
         ------
@@ -286,7 +286,7 @@ class TextColumn(Column):
         """
         found = numbers_in(self._texts(), checked_marks(decimal, thousands), whole=False)
         self._check_converted(
-            found.is_null(), "a number", errors, 'decimal= and thousands= tell of "1.234,5"'
+            found.is_null(), "a number", errors, 'decimal="," and thousands="." read "1.234,5"'
         )
         values = found.to_numpy(zero_copy_only=False)
         return asarray(np.append(values, np.nan))[self.codes]
@@ -296,7 +296,7 @@ class TextColumn(Column):
     ) -> DistArray | MaskedColumn:
         """Return the texts as whole numbers, int64, or uint64 if one is 2**63 or larger.
 
-        Parameters, and what is left out and missing, as of :meth:`to_float`; no digit is lost.
+        Takes the same options as :meth:`to_float`, and leaves out the same signs; no digit is lost.
 
         Raises
         ------
@@ -331,7 +331,7 @@ class TextColumn(Column):
             How they are written, as ``"%d.%m.%Y %H:%M"`` in :meth:`datetime.datetime.strptime`; None for ISO
             8601, which may be of nanoseconds.
         errors
-            "raise", or "coerce" to take what is no time for missing.
+            "raise", or "coerce" to make texts that are not times missing.
 
         Raises
         ------
@@ -354,22 +354,19 @@ class TextColumn(Column):
         values, unit = times_in(self._texts(), format)
         gone = np.isnat(values)
         what = "a time of ISO 8601" if format is None else f"a time of the form {format!r}"
-        self._check_converted(pyarrow.array(gone), what, errors, 'another is given as in "%d.%m.%Y"')
+        self._check_converted(pyarrow.array(gone), what, errors, 'give another form as in "%d.%m.%Y"')
         counts: Any = asarray(np.append(values.view(np.int64), [NO_TIME]))
         return TimeColumn(counts[self.codes], "datetime", unit, self.may_miss or bool(gone.any()))
 
     def _texts(self) -> pyarrow.Array:
-        # The labels, nulls where they stand for no value.
+        # The labels without spaces around them, nulls where they stand for no value.
         import pyarrow
         from pyarrow import compute
 
-        labels = self.labels.cast(pyarrow.string())
-        return compute.if_else(
-            compute.is_in(compute.utf8_trim_whitespace(labels), strings(NO_VALUE)), None, labels
-        )
+        return present(compute.utf8_trim_whitespace(self.labels.cast(pyarrow.string())), NO_VALUE)
 
     def _check_converted(self, gone: pyarrow.Array, what: str, errors: str, way: str) -> None:
-        # Labels that no row has any more need not be anything.
+        # Labels that no row has any longer are not checked.
         from pyarrow import compute
 
         if errors not in ("raise", "coerce"):
@@ -390,7 +387,7 @@ class TextColumn(Column):
             shown = ", ".join(map(repr, some))
             raise DTypeError(
                 f"{name} has {count:,} value{'s that are' if count > 1 else ' that is'} not {what}, such as "
-                f'{shown}; {way}, and errors="coerce" takes such values for missing'
+                f'{shown}; {way}, and errors="coerce" makes such values missing'
             )
 
 

@@ -13,7 +13,15 @@ import numpy.typing as npt
 
 from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, FileContentWarning, RangeError
-from matnb.io.columns import ColumnFacts, ColumnValues, by_code_point, kind_of, places_among, values_of
+from matnb.io.columns import (
+    ColumnFacts,
+    ColumnValues,
+    by_code_point,
+    is_rounded,
+    kind_of,
+    places_among,
+    values_of,
+)
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, owned_array
 from matnb.tables.columns import Column, TextColumn
@@ -46,7 +54,7 @@ def columns_from(data: Any) -> tuple[dict[str, DistArray | Column], frozenset[st
     Warns
     -----
     FileContentWarning
-        For an index of whole numbers without a name that are no range: it is left out.
+        For an unnamed index of whole numbers that is not a range: it is left out.
     """
     import pyarrow
 
@@ -197,7 +205,7 @@ def _values_of(name: str, column: Any) -> ColumnValues:
             stacklevel=5,
         )
     found = values_of(column)
-    if pyarrow.types.is_decimal(column.type) and column.type.scale == 0 and found.kind.stored.kind == "f":
+    if is_rounded(column, found):
         raise RangeError(f"column {name!r} has whole numbers beyond 64 bits: cast them to text")
     return found
 

@@ -13,6 +13,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, OptionError
+from matnb.io.columns import fit_float64
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
@@ -89,7 +90,7 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
         values, gone = np.asarray(self.codes.compute()), np.asarray(self._mask.compute())
         if not gone.any():
             return values
-        if not (gone | _is_exact(values)).all():
+        if not (gone | fit_float64(values)).all():
             found = values.astype(object)
             found[gone] = None
             return found
@@ -102,11 +103,11 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
         return np.where(self._mask, np.nan, self.codes.astype(np.float64))  # type: ignore[return-value]
 
     def __matnb_array__(self) -> DistArray:
-        """Return the values as float64 with NaN; a value that is none is an error when it is computed."""
+        """Return the values as float64 with NaN; one that float64 does not hold is an error once computed."""
         if self.codes.dtype.itemsize < 8:
             return self.to_float()
         codes: Any = self.codes
-        lost = np.where(self._mask | _is_exact(codes), codes.dtype.type(0), codes)
+        lost = np.where(self._mask | fit_float64(codes), codes.dtype.type(0), codes)
         check = partial(_checked, name=self.name, dtype=str(self.dtype))
         nan = replicated(check, lost.min(initial=0), lost.max(initial=0), like=np.nan)
         return np.where(self._mask, nan, codes.astype(np.float64))  # type: ignore[return-value]
@@ -244,24 +245,13 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
         return function(*_as_floats(args), **_as_floats(kwargs))
 
 
-def _is_exact(values: Any) -> Any:
-    # Where whole numbers are floats exactly. A float beyond the dtype is that of none of its numbers: the
-    # largest of 64 bits are odd.
-    dtype = values.dtype
-    if dtype.kind == "b" or dtype.itemsize < 8:
-        return np.ones_like(values, np.bool_)
-    floats = values.astype(np.float64)
-    is_within = floats < 2.0 ** (63 if dtype.kind == "i" else 64)
-    return is_within & (np.where(is_within, floats, 0.0).astype(dtype) == values)
-
-
 def _checked(least: Any, greatest: Any, name: str, dtype: str) -> float:
     # NaN, unless a value is no float: then these are the least and the greatest of such values, and not 0.
     if not least and not greatest:
         return np.nan
     column = f"t[{name!r}]" if name else "the column"
     raise OptionError(
-        f"{column} of {dtype} has missing values, and {int(greatest or least)}, which no float64 is exactly: "
+        f"{column} of {dtype} has missing values, and {int(greatest or least)}, which no float64 holds: "
         f"an array with NaN would round it. {column}.fillna(0) and {column}.present() have whole numbers, "
         f"{column}.to_float() rounds"
     )

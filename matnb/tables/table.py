@@ -555,8 +555,8 @@ def table(data: object) -> Table:
     Warns
     -----
     FileContentWarning
-        For what is lost: an index of whole numbers without a name that is no range, fractions of decimal
-        numbers that floats round, and all zones but UTC of times that have several.
+        For data that are lost: an unnamed index of whole numbers that is not a range, digits of decimal
+        numbers that become floats, and the zones of times that have several, which become UTC.
 
     Examples
     --------

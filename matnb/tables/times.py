@@ -14,12 +14,12 @@ import numpy.typing as npt
 from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, OptionError, suggestion
 from matnb.io.columns import NO_TIME
-from matnb.io.durations import duration_texts
+from matnb.io.durations import PER_SECOND, duration_texts
+from matnb.io.texts import whole_offset
 from matnb.lazy.array import DistArray
 from matnb.tables.columns import Column
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.zones import (
-    PER_SECOND,
     checked_zone,
     floored,
     instants_of,
@@ -139,8 +139,8 @@ class TimeColumn(Column):
             found[:] = self.arrow_of(codes).to_pylist()
         except (ValueError, OverflowError) as error:
             raise DTypeError(
-                f"a time of a column of {self._word()} is no datetime of Python's: {error}; to_arrow() has "
-                "the whole table"
+                f"a column of {self._word()} has a time that Python's datetime cannot hold: {error}; "
+                "to_arrow() has the whole table"
             ) from None
         return found
 
@@ -237,7 +237,8 @@ class TimeColumn(Column):
         given, offset = value, None
         if self.word == "datetime":
             if isinstance(value, str) and (found := _WITH_OFFSET.fullmatch(value)):
-                given, offset = found[1], 0 if found[2] == "Z" else int(steps_of(_long(found[2]))[1][0])
+                zone = "+00:00" if found[2] == "Z" else whole_offset(found[2])
+                given, offset = found[1], int(steps_of(zone)[1][0])
             elif isinstance(value, datetime) and (moved := value.utcoffset()) is not None:
                 given, offset = value.replace(tzinfo=None), moved.days * 86_400 + moved.seconds
         if isinstance(given, bool | int | float | np.number) and not isinstance(given, np.timedelta64):
@@ -510,11 +511,6 @@ def _check_length(duration: Any) -> None:
     unit = np.datetime_data(duration.dtype)[0]
     if unit in ("Y", "M", "generic") and not np.isnat(duration):
         raise DTypeError(f"{duration!r} has no length in seconds: give days, hours or shorter units")
-
-
-def _long(offset: str) -> str:
-    # "+01", "+0100" and "+01:00" as the last.
-    return f"{offset[:3]}:{offset[3:].strip(':') or '00'}"
 
 
 def _days_of(year: Any, month: Any) -> Any:

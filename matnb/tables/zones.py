@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import OptionError, suggestion
+from matnb.io.durations import PER_SECOND
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 
-PER_SECOND = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}
 _OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
 _DAY = 86_400
 # Clocks are looked at once a day: no zone has changed twice within three days. The rules of today go on, and

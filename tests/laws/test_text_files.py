@@ -216,6 +216,10 @@ def test_whole_numbers_that_no_type_holds_are_text_with_a_word(numbers: list[str
         ("9007199254740993", "0.5", None),
         ("0.5", "9007199254740993", None),
         ("0.5", "18014398509481984", 2.0**54),
+        ("18014398509481984", "0.5", 0.5),
+        ("-9223372036854775808", "0.5", 0.5),
+        ("9223372036854775808", "0.5", 0.5),
+        ("18446744073709549568", "-1", -1.0),
     ],
 )
 def test_whole_numbers_beyond_the_sample(
@@ -307,6 +311,8 @@ def test_bytes_that_an_encoding_lacks_name_the_line() -> None:
 
 
 @SMALL
+@example(["# it's \"open", "# d", "# it's \"open", '2,"a\n#b" # x"', "# it's \"open"], 5)
+@example(['4,"x"', "# d", "3,b#c", "# d", "5,y", '2,"a\n#b" # x"'], 30)
 @given(
     st.lists(
         st.one_of(

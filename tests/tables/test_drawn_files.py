@@ -21,8 +21,8 @@ from matnb.blocks.grid import Grid
 from matnb.errors import FileFormatError
 from matnb.io import delimited, lines
 from matnb.io.columns import NO_TIME, ColumnSource
-from matnb.io.delimited import MISSING
 from matnb.io.source import open_source
+from matnb.io.texts import MISSING
 from matnb.ops.creation import read_blocks
 
 # No control characters, and no line breaks inside a field, which are refused.

@@ -41,6 +41,7 @@ from matnb.io.texts import (
     TRUE,
     WHOLE,
     WIDER,
+    WITH_OFFSET,
     Marks,
     MissingTexts,
     NaValues,
@@ -71,6 +72,7 @@ _SAYS = {
     "timestamp[us]": "a time",
     "timestamp[ns]": "a time",
     "timestamp[us, UTC]": "a time with an offset",
+    "timestamp[ns, UTC]": "a time with an offset",
     "duration[us]": "a duration such as 1 days 02:03:04",
     "duration[ns]": "a duration such as 1 days 02:03:04",
 }
@@ -214,9 +216,11 @@ class CsvTable(TableSource):
         from pyarrow.types import is_null
 
         types = {one.type for one in arrays}
-        zones = {one.tz for one in types if word == "timestamp[us, UTC]" and not is_null(one)}
-        if zones:
-            zoned = timestamp("us", zones.pop() if len(zones) == 1 else "UTC")
+        zoned_types = [one for one in types if word in WITH_OFFSET and not is_null(one)]
+        if zoned_types:
+            zones = {one.tz for one in zoned_types}
+            unit = "ns" if any(one.unit == "ns" for one in zoned_types) else "us"
+            zoned = timestamp(unit, zones.pop() if len(zones) == 1 else "UTC")
             return [one.cast(zoned) for one in arrays]
         widest = next(one for one in (*TRIED[::-1], word) if arrow_type(one) in types)
         try:
@@ -634,7 +638,7 @@ def _told_types(tables: Sequence[CsvTable], samples: Sequence[bytes]) -> tuple[s
         else:
             word, is_none, is_inexact = _told_type(tables[0], name, written)
             types.append("text" if is_none and column in quoted_empty else word)
-            if word == "timestamp[us, UTC]" and len(offsets := offsets_in(_trimmed(written))) > 1:
+            if word in WITH_OFFSET and len(offsets := offsets_in(_trimmed(written))) > 1:
                 warnings.warn(
                     f"{tables[0].file.shown}: times of column {name!r} have the offsets {', '.join(offsets)} "
                     f'and are read as UTC: t[{name!r}].to_zone("Europe/Berlin") has the clocks of a zone',

@@ -15,7 +15,7 @@ from matnb.io.files import read_up_to
 from matnb.io.lines import Lines
 from matnb.io.quotes import Dialect, quotes_of, unquoted
 from matnb.io.recoded import Recoded
-from matnb.io.texts import NUMBER, TRIED, offsets_in, present, values_in
+from matnb.io.texts import NUMBER, TRIED, WITH_OFFSET, offsets_in, present, values_in
 
 if TYPE_CHECKING:
     import pyarrow
@@ -104,7 +104,7 @@ def inferred_types(tables: Sequence[CsvTable], samples: Sequence[bytes]) -> tupl
         else:
             word, is_none, is_inexact = _inferred_type(tables[0], name, written)
             types.append("text" if is_none and column in quoted_empty else word)
-            if word == "timestamp[us, UTC]" and len(offsets := offsets_in(_trimmed(written))) > 1:
+            if word in WITH_OFFSET and len(offsets := offsets_in(_trimmed(written))) > 1:
                 warnings.warn(
                     f"{tables[0].file.shown}: times of column {name!r} have the offsets {', '.join(offsets)} "
                     f'and are read as UTC: t[{name!r}].to_zone("Europe/Berlin") has the clocks of a zone',

@@ -39,6 +39,7 @@ from matnb.io.texts import (
     TRUE,
     WHOLE,
     WIDER,
+    WITH_OFFSET,
     Marks,
     MissingTexts,
     NaValues,
@@ -65,6 +66,7 @@ _SAYS = {
     "timestamp[us]": "a time",
     "timestamp[ns]": "a time",
     "timestamp[us, UTC]": "a time with an offset",
+    "timestamp[ns, UTC]": "a time with an offset",
     "duration[us]": "a duration such as 1 days 02:03:04",
     "duration[ns]": "a duration such as 1 days 02:03:04",
 }
@@ -485,9 +487,11 @@ def _of_one_type(arrays: Sequence[pyarrow.Array], word: str) -> list[pyarrow.Arr
     from pyarrow.types import is_integer, is_null
 
     types = {one.type for one in arrays}
-    zones = {one.tz for one in types if word == "timestamp[us, UTC]" and not is_null(one)}
-    if zones:
-        zoned = timestamp("us", zones.pop() if len(zones) == 1 else "UTC")
+    zoned_types = [one for one in types if word in WITH_OFFSET and not is_null(one)]
+    if zoned_types:
+        zones = {one.tz for one in zoned_types}
+        unit = "ns" if any(one.unit == "ns" for one in zoned_types) else "us"
+        zoned = timestamp(unit, zones.pop() if len(zones) == 1 else "UTC")
         return [one.cast(zoned) for one in arrays]
     widest = next(one for one in (*TRIED[::-1], word) if arrow_type(one) in types)
     # Arrow refuses all integers from 2**53 on as floats, also those that are floats exactly.

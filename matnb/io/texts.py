@@ -26,13 +26,15 @@ NO_VALUE = ("", *MISSING)
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 # What values of a type are tried as, where they are not of it.
 WIDER = {"int64": "uint64", "uint64": "float64", "date32": "timestamp[us]", "timestamp[us]": "timestamp[ns]"}
-WIDER |= {"duration[us]": "duration[ns]"}
+WIDER |= {"timestamp[us, UTC]": "timestamp[ns, UTC]", "duration[us]": "duration[ns]"}
 TRIED = (
     *("int64", "uint64", "float64", "bool", "date32"),
-    *("timestamp[us]", "timestamp[ns]", "timestamp[us, UTC]", "duration[us]", "duration[ns]"),
+    *("timestamp[us]", "timestamp[ns]", "timestamp[us, UTC]", "timestamp[ns, UTC]"),
+    *("duration[us]", "duration[ns]"),
 )
 # Those that Arrow's reader of CSV does not know, or of which it forgets the offset.
-READ_AS_TEXT = ("timestamp[us, UTC]", "duration[us]", "duration[ns]")
+WITH_OFFSET = ("timestamp[us, UTC]", "timestamp[ns, UTC]")
+READ_AS_TEXT = (*WITH_OFFSET, "duration[us]", "duration[ns]")
 _OFFSET = r"(?P<offset>Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
 WHOLE = r"^[+-]?[0-9]+$"
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -243,7 +245,7 @@ def values_in(
         made = texts.cast(arrow_type(word))
     except ArrowInvalid:
         return None
-    if word == "timestamp[us, UTC]":
+    if word in WITH_OFFSET:
         return _with_offset(texts, made)
     return None if exact and word == "float64" and inexact_place(texts, made) is not None else made
 
@@ -270,7 +272,7 @@ def _with_offset(texts: pyarrow.Array, times: pyarrow.Array) -> pyarrow.Array:
     offsets = offsets_in(texts)
     if not offsets:
         return pyarrow.nulls(len(times))
-    return times.cast(pyarrow.timestamp("us", offsets[0] if len(offsets) == 1 else "UTC"))
+    return times.cast(pyarrow.timestamp(times.type.unit, offsets[0] if len(offsets) == 1 else "UTC"))
 
 
 def _plain_numbers(texts: pyarrow.Array, marks: Marks) -> pyarrow.Array | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +12,68 @@ import numpy.typing as npt
 from matnb.errors import ShapeError
 
 _SHOWN = 3  # labels of a kind in an error
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Labelled(Protocol):
+    """A matrix with labels, which says what labels results have that are made of it."""
+
+    def _labelled_alike(self, name: str, found: Any, others: tuple[Labelled, ...]) -> Any:
+        # The result of a function element by element, also of other labelled matrices.
+        ...
+
+    def _labelled_moved(self, move: Callable[..., Any], found: Any) -> Any:
+        # The result of a function that gives rows and columns other places.
+        ...
+
+    def _labelled_product(self, product: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
+        # The product of two matrices, of which this is one.
+        ...
+
+
+def keeps_labels(function: _Function) -> _Function:
+    """Return a function of elements whose results keep the labels of its arguments."""
+
+    @wraps(function)
+    def labelled(*args: Any, **options: Any) -> Any:
+        found = function(*args, **options)
+        given = _labelled((*args, *options.values())) if options.get("out") is None else ()
+        return given[0]._labelled_alike(function.__name__, found, given[1:]) if given else found
+
+    return cast(_Function, labelled)
+
+
+def moves_labels(move: Callable[..., Any]) -> Callable[[_Function], _Function]:
+    """Return a decorator of a function that moves rows and columns as NumPy's does: their labels go along."""
+
+    def decorated(function: _Function) -> _Function:
+        @wraps(function)
+        def labelled(a: Any, *args: Any, **options: Any) -> Any:
+            found = function(a, *args, **options)
+            if not _labelled((a,)):
+                return found
+            return a._labelled_moved(lambda places: move(places, *args, **options), found)
+
+        return cast(_Function, labelled)
+
+    return decorated
+
+
+def joins_labels(product: _Function) -> _Function:
+    """Return a product of matrices with the row labels of the first and the column labels of the second."""
+
+    @wraps(product)
+    def labelled(one: Any, other: Any, *rest: Any, **options: Any) -> Any:
+        given = _labelled((one, other))
+        if not given or options.get("out") is not None:
+            return product(one, other, *rest, **options)
+        return given[0]._labelled_product(lambda a, b: product(a, b, *rest, **options), one, other)
+
+    return cast(_Function, labelled)
+
+
+def _labelled(values: tuple[Any, ...]) -> tuple[Labelled, ...]:
+    return tuple(one for one in values if hasattr(type(one), "_labelled_alike"))
 
 
 def check_one_set(A: object, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ Rows = Sequence[Sequence[str]]
 Seen = tuple[Rows, Rows] | None  # the first rows, and the last where there are more
 Told = Sequence[tuple[str, str]]  # names and types
 _MOST_COLUMNS, _LONGEST = 12, 24  # that are shown, and letters of text
+_OF_DIGITS = re.compile(r"(-?\d+ days )?[-+:.\dTZ ]{1,40}")  # numbers, times and durations, which may be text
 _CELL = "padding:1px 10px 1px 0;border:none;background:transparent;white-space:pre"
 _TYPE = f"{_CELL};opacity:.6;font-weight:normal"
 _RIGHT, _LEFT = ";text-align:right;font-variant-numeric:tabular-nums", ";text-align:left"
@@ -47,7 +49,8 @@ def _picked(told: Told) -> list[int | None]:
 
 def short_text(text: str) -> str:
     """Return a text on one line, cut where it is long."""
-    cut = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    is_whole = len(text) <= _LONGEST or _OF_DIGITS.fullmatch(text)
+    cut = text if is_whole else f"{text[: _LONGEST - 3]}..."
     return "".join(" " if one.isspace() else one for one in cut)
 
 

@@ -231,7 +231,8 @@ class TextColumn(Column):
             return self.codes != self.codes  # type: ignore[no-any-return]  # nothing compares with it
         if not isinstance(other, str):
             raise DTypeError(
-                f"a column of text cannot be compared with {other!r}: give a string, or a column of text"
+                f"a column of text cannot be compared with {shown_value(other)}: give a string, or a column "
+                "of text"
             )
         # Labels ascend, so that the place between two of them stands for a text that is none of them.
         below = int(np.count_nonzero([one < other for one in self.labels.to_pylist()]))
@@ -336,9 +337,9 @@ class TextColumn(Column):
         Raises
         ------
         DTypeError
-            For a text that is no time; the message has some of them.
+            For a text that is no time, or one of ISO 8601 with an offset; the message has some of them.
         UnsupportedError
-            For times with zones.
+            For a format with a zone.
 
         Examples
         --------
@@ -353,7 +354,7 @@ class TextColumn(Column):
 
         values, unit = times_in(self._texts(), format)
         gone = np.isnat(values)
-        what = "a time of ISO 8601" if format is None else f"a time of the form {format!r}"
+        what = "a time of ISO 8601 without an offset" if format is None else f"a time of the form {format!r}"
         self._check_converted(pyarrow.array(gone), what, errors, 'give another form as in "%d.%m.%Y"')
         counts: Any = asarray(np.append(values.view(np.int64), [NO_TIME]))
         return TimeColumn(counts[self.codes], "datetime", unit, self.may_miss or bool(gone.any()))
@@ -395,6 +396,11 @@ def _renumbered(column: TextColumn, labels: pyarrow.Array) -> DistArray:
     # The codes of a column among other labels.
     places = places_among(column.labels, labels)
     return asarray(places)[column.codes]
+
+
+def shown_value(value: object) -> str:
+    """Return a value that a user gave as an error shows it; a column is shown by its type."""
+    return f"a column of {value._word()}" if isinstance(value, Column) else repr(value)
 
 
 def check_length(name: str, length: int, wanted: int) -> None:

@@ -275,7 +275,7 @@ def _spread(groups: GroupBy, values: DistArray) -> DistArray:
 
 def _unless_empty(column: DistArray | Column, found: Any, is_empty: DistArray) -> DistArray | Column:
     if isinstance(column, MaskedColumn):
-        return MaskedColumn(np.where(is_empty, found * 0, found), is_empty)
+        return MaskedColumn(np.where(is_empty, found.dtype.type(0), found), is_empty)
     if isinstance(column, TextColumn):
         return column._like(np.where(is_empty, np.int32(-1), found), may_miss=True)  # type: ignore[arg-type]
     if isinstance(column, TimeColumn):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
@@ -58,26 +58,42 @@ def columns_from(data: Any) -> tuple[dict[str, DistArray | Column], frozenset[st
     """
     import pyarrow
 
+    is_frame = hasattr(data, "columns") and hasattr(data, "reset_index")  # of pandas
+    if is_frame:
+        _check_names([str(name) for name in data.columns])
     try:
         arrow = pyarrow.table(data)
     except (pyarrow.ArrowException, TypeError, ValueError, OverflowError) as error:
-        if not hasattr(data, "columns") or not hasattr(data, "reset_index"):
+        if not is_frame:
             raise DTypeError(f"the table has a column that cannot be taken: {error}") from None
         made = {str(name): column_from(str(name), data[name]) for name in data.columns}
-        return made, frozenset()
+        index, _ = columns_from(data[[]])
+        return made | index, frozenset()
     arrow = _with_index(arrow)
+    if is_frame and (name := _name_of_range(data)) is not None and name not in arrow.column_names:
+        arrow = arrow.append_column(name, pyarrow.array(data.index))
     names = arrow.column_names
-    for name in names if hasattr(data, "reset_index") else ():
+    for name in names if is_frame else ():
         if getattr(arrow.schema.field(name).type, "tz", None) and data.get(name) is not None:
             place = names.index(name)
             column = _with_one_zone(name, data[name], arrow.column(name))
             arrow = arrow.set_column(place, name, column)
-    for name in names:
-        if names.count(name) > 1:
-            raise DTypeError(f"{names.count(name)} columns named {name!r}: give each a name of its own")
+    _check_names(names)
     values = {name: _values_of(name, arrow.column(name)) for name in names}
     complete = frozenset(name for name, one in values.items() if not one.num_missing)
     return {name: _column_of_values(one) for name, one in values.items()}, complete
+
+
+def _check_names(names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise DTypeError(f"{names.count(name)} columns named {name!r}: give each a name of its own")
+
+
+def _name_of_range(frame: Any) -> str | None:
+    # Of an index that counts rows, which Arrow keeps only as a range.
+    is_range = hasattr(frame.index, "step") and frame.index.name is not None
+    return str(frame.index.name) if is_range else None
 
 
 def _with_index(arrow: Any) -> Any:
@@ -127,7 +143,13 @@ def column_from(name: str, one: object) -> DistArray | Column:
     if isinstance(one, DistArray):
         if one.ndim != 1 or one.sparse:
             raise DTypeError(f"column {name!r} of shape {one.shape}: give a dense array with one axis")
+        if one.dtype.kind not in "biuf" or one.dtype.itemsize > 8:
+            raise DTypeError(
+                f"column {name!r} of {one.dtype}: tables hold numbers of up to 64 bits; convert it"
+            )
         return one
+    if hasattr(one, "sparse"):  # of pandas, which stores only values other than one
+        one = cast(Any, one).sparse.to_dense()
     if isinstance(one, np.ndarray) and one.dtype.kind in "biuf":
         return column_from(name, asarray(one))
     if isinstance(one, np.ndarray) and one.dtype == np.dtypes.StringDType():

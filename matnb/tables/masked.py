@@ -235,6 +235,10 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
         self, function: Callable[..., Any], types: object, args: Any, kwargs: Mapping[str, object]
     ) -> object:
         exact = _FUNCTIONS.get(function)
+        if function in _STATISTICS:
+            found = _statistic(function, *args, **kwargs)
+            if found is not NotImplemented:
+                return found
         if exact is not None and not kwargs:
             found = exact(*args)
             if found is not NotImplemented:
@@ -362,6 +366,24 @@ def _within(values: Any, wanted: Any) -> Any:
     return np.isin(values, wanted.present())
 
 
+def _statistic(function: Callable[..., Any], column: Any, *axes: Any, **options: Any) -> Any:
+    # Along the one axis that there is.
+    axis = axes[0] if axes else options.pop("axis", None)
+    known = {"ddof"} if function in _WITH_DDOF else set()
+    if len(axes) > 1 or axis not in (None, 0, -1) or options.keys() - known:
+        return NotImplemented
+    return _STATISTICS[function](column, **options)
+
+
+def _place_of_extreme(find: Callable[..., Any]) -> Callable[[Any], Any]:
+    # Among the values that are there; as among floats where there are none.
+    def found(column: Any) -> Any:
+        there = np.flatnonzero(~column.missing)
+        return there[find(column.present())] if len(there) else NotImplemented
+
+    return found
+
+
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.where: _chosen,
     np.isin: _within,
@@ -371,14 +393,26 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.concatenate: _concatenated,
     np.diff: _differences,
     np.clip: lambda column, least, most: np.minimum(np.maximum(column, least), most),
-    np.nansum: lambda column: column.sum(),
-    np.nanmin: lambda column: column.min(),
-    np.nanmax: lambda column: column.max(),
-    np.any: lambda column: column.any(),
-    np.all: lambda column: column.all(),
-    np.count_nonzero: lambda column: np.count_nonzero(column._truth()),
     np.nonzero: lambda column: np.nonzero(column._truth()),
     np.flatnonzero: lambda column: np.flatnonzero(column._truth()),
 }
+# Statistics, which skip missing values.
+_STATISTICS: dict[Callable[..., Any], Callable[..., Any]] = {
+    **dict.fromkeys((np.sum, np.nansum), lambda column: column.sum()),
+    **dict.fromkeys((np.prod, np.nanprod), lambda column: np.prod(column._filled(1))),
+    **dict.fromkeys((np.min, np.nanmin), lambda column: column.min()),
+    **dict.fromkeys((np.max, np.nanmax), lambda column: column.max()),
+    **dict.fromkeys((np.mean, np.nanmean), lambda column: column.mean()),
+    **dict.fromkeys((np.std, np.nanstd), lambda column, ddof=0: column.std(ddof)),
+    **dict.fromkeys((np.var, np.nanvar), lambda column, ddof=0: np.nanvar(column.to_float(), ddof=ddof)),
+    **dict.fromkeys((np.median, np.nanmedian), lambda column: np.nanmedian(column.__matnb_array__())),
+    np.ptp: lambda column: column.max() - column.min(),
+    **dict.fromkeys((np.argmin, np.nanargmin), _place_of_extreme(np.argmin)),
+    **dict.fromkeys((np.argmax, np.nanargmax), _place_of_extreme(np.argmax)),
+    np.any: lambda column: column.any(),
+    np.all: lambda column: column.all(),
+    np.count_nonzero: lambda column: np.count_nonzero(column._truth()),
+}
+_WITH_DDOF = (np.std, np.nanstd, np.var, np.nanvar)
 # Functions that give elements other places.
 _MOVES: tuple[Callable[..., Any], ...] = (np.flip, np.roll, np.take, np.repeat, np.tile, np.copy, np.delete)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -12,6 +13,7 @@ from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray
 from matnb.lazy.labels import are_same, difference
+from matnb.ops.diagonals import DiagonalMatrix
 
 Labels = npt.NDArray[Any]
 
@@ -43,10 +45,11 @@ class _Axis:
 class Pivot(DistArray):
     """A sparse matrix with row and column labels, as returned by ``Table.pivot``.
 
-    The transpose, slices, rows and columns that an index picks, and functions element by element keep the
-    labels; products have the row labels of the first matrix and the column labels of the second. What else is
-    made of the matrix has none. Two pivots are combined only if their labels are the same, and graph
-    algorithms refuse one whose rows have other labels than its columns.
+    The transpose, slices, flips, triangles, rows and columns that an index picks, and functions element by
+    element keep the labels, and so do products with a diagonal matrix; products of two pivots have the row
+    labels of the first and the column labels of the second. All else that is made of the matrix has none. Two
+    pivots are combined only if their labels are the same, and graph algorithms refuse one whose rows have
+    other labels than its columns.
 
     Attributes
     ----------
@@ -120,6 +123,21 @@ class Pivot(DistArray):
 
     # Element by element
 
+    def _labelled_alike(self, name: str, found: Any, others: tuple[Any, ...]) -> Any:
+        for one in others:
+            _check_aligned(name, self, one)
+        return _kept(found, self)
+
+    def _labelled_moved(self, move: Callable[..., Any], found: Any) -> Any:
+        rows = move(np.arange(self.shape[0])[:, np.newaxis])
+        columns = move(np.arange(self.shape[1])[np.newaxis, :])
+        if found.shape == self.shape and rows.shape[1:] == columns.shape[:1] == (1,):
+            return _labelled(found, self._rows.picked(rows[:, 0]), self._columns.picked(columns[0]))
+        return _labelled(found, self._columns.picked(columns[:, 0]), self._rows.picked(rows[0]))
+
+    def _labelled_product(self, product: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
+        return _product(product, one, other)
+
     def _recorded(self, node: Expr) -> Any:
         found = super()._recorded(node)
         return _labelled(found, self._rows, self._columns) if node.shape == self.shape else found
@@ -129,7 +147,10 @@ class Pivot(DistArray):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
         if ufunc is np.matmul and method == "__call__":
-            return _product(ufunc, inputs, options)
+            multiply: Callable[..., Any] = partial(ufunc, **options)
+            if options.get("out") is not None:
+                return multiply(*map(_plain, inputs))
+            return _product(multiply, *inputs)
         pivots = [one for one in inputs if isinstance(one, Pivot)]
         for one in pivots[1:]:
             _check_aligned(ufunc.__name__, pivots[0], one)
@@ -171,8 +192,7 @@ def _check_aligned(name: str, one: Pivot, other: Pivot) -> None:
             )
 
 
-def _product(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) -> object:
-    one, other = inputs
+def _product(product: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
     if isinstance(one, Pivot) and isinstance(other, Pivot) and not one._columns.is_that_of(other._rows):
         words = difference(
             one._columns.values, other._rows.values, ("a column of the first", "a row of the second")
@@ -181,11 +201,20 @@ def _product(ufunc: np.ufunc, inputs: Sequence[Any], options: dict[str, Any]) ->
             "the product of two pivots, of which the columns of the first have other labels than the rows of "
             f"the second: {words}. Pivot both from one table, or give one without_labels()"
         )
-    plain = [each.without_labels() if isinstance(each, Pivot) else each for each in inputs]
-    found: Any = ufunc(*plain, **options)
-    if isinstance(one, Pivot) and isinstance(other, Pivot) and "out" not in options:
+    found: Any = product(_plain(one), _plain(other))
+    if isinstance(one, Pivot) and isinstance(other, Pivot):
         return _labelled(found, one._rows, other._columns)
-    return found
+    pivot, scales = (one, other) if isinstance(one, Pivot) else (other, one)
+    return _kept(found, pivot) if _is_diagonal(scales) else found
+
+
+def _plain(matrix: Any) -> Any:
+    return matrix.without_labels() if isinstance(matrix, Pivot) else matrix
+
+
+def _is_diagonal(matrix: Any) -> bool:
+    node = matrix.expression if isinstance(matrix, DistArray) else None
+    return isinstance(node, DiagonalMatrix) and not node.offset
 
 
 def _aligned(name: str) -> Callable[[Pivot, Any], Any]:

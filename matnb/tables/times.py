@@ -17,7 +17,7 @@ from matnb.io.columns import NO_TIME
 from matnb.io.durations import PER_SECOND, duration_texts
 from matnb.io.texts import whole_offset
 from matnb.lazy.array import DistArray
-from matnb.tables.columns import Column
+from matnb.tables.columns import Column, shown_value
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.zones import (
     checked_zone,
@@ -210,7 +210,10 @@ class TimeColumn(Column):
         array([0])
         """
         if not self.zone:
-            raise DTypeError(f"to_zone of a column of {self._word()}, which has no zone")
+            raise DTypeError(
+                f"to_zone of a column of {self._word()}, which has no zone: give the times one before "
+                "mn.table, as dt.tz_localize of pandas and dt.replace_time_zone of polars do"
+            )
         if zone is None:
             return TimeColumn(self._kept(self._wall(), self), self.word, self.unit, self.may_miss)
         return TimeColumn(self.codes, self.word, self.unit, self.may_miss, checked_zone(zone))
@@ -242,7 +245,7 @@ class TimeColumn(Column):
             elif isinstance(value, datetime) and (moved := value.utcoffset()) is not None:
                 given, offset = value.replace(tzinfo=None), moved.days * 86_400 + moved.seconds
         if isinstance(given, bool | int | float | np.number) and not isinstance(given, np.timedelta64):
-            raise DTypeError(f"{value!r} is not a {self.word}, which this column holds")
+            raise DTypeError(f"{shown_value(value)} is not a {self.word}, which this column holds")
         if offset is not None and not self.zone:
             raise DTypeError(f"{value!r} has an offset, and the column of {self._word()} has no zone")
         if self.word == "timedelta" and isinstance(given, np.timedelta64):
@@ -258,7 +261,7 @@ class TimeColumn(Column):
             if np.datetime_data(made.dtype)[1] != 1:
                 made = made.astype(f"{self.word}64[{unit}]")
         except (ValueError, TypeError):
-            raise DTypeError(f"{value!r} is not a {self.word}, which this column holds") from None
+            raise DTypeError(f"{shown_value(value)} is not a {self.word}, which this column holds") from None
         count = int(made.view(np.int64))
         if self.zone and count != NO_TIME:
             fine = max(unit, "s", key=_IN_DAY.__getitem__)

@@ -61,6 +61,48 @@ def test_an_index_that_counts_rows_is_left_out_with_a_word() -> None:
         assert mn.table(moved.reset_index()).columns == ("index", "x")
 
 
+def test_a_named_index_that_is_a_range_is_a_column() -> None:
+    for start, stop, step in ((0, 3, 1), (5, 8, 1), (9, 3, -2)):
+        frame = pd.DataFrame({"v": [1, 2, 3]}, index=pd.RangeIndex(start, stop, step, name="k"))
+        pd.testing.assert_frame_equal(mn.table(frame).to_pandas()[["k", "v"]], frame.reset_index())
+
+
+def test_an_index_is_kept_where_columns_are_taken_one_by_one() -> None:
+    for column in (np.array([2**63 + 1, 5], object), pd.arrays.SparseArray([0, 7])):
+        table = mn.table(pd.DataFrame({"v": column}, index=["a", "b"]))
+        assert table["v"].compute().tolist() == np.asarray(column).tolist()
+        assert table["index"].compute().tolist() == ["a", "b"]
+        with pytest.warns(FileContentWarning, match="the index of the frame"):
+            mn.table(pd.DataFrame({"v": column}, index=[7, 9]))
+
+
+@pytest.mark.parametrize("names", [["a", "a"], [1, "1"]])
+def test_columns_of_one_name_are_refused(names: list[Any]) -> None:
+    with pytest.raises(DTypeError, match="2 columns named"):
+        mn.table(pd.DataFrame([[1, 2]], columns=names))
+
+
+def test_numbers_beyond_64_bits_are_no_column() -> None:
+    for values in (np.ones(2, np.longdouble), mn.asarray([1j, 2]), np.array([1, 2j])):
+        with pytest.raises(DTypeError, match="column 'x'"):
+            mn.table({"x": values})
+
+
+def test_times_in_descriptions_and_digits_in_texts_are_not_cut() -> None:
+    shown = repr(
+        mn.table(
+            {
+                "n": pd.to_timedelta([1, 10**15], unit="ns"),
+                "w": pd.to_datetime([1, 10**15]).tz_localize("Asia/Kolkata"),
+            }
+        ).describe()
+    )
+    assert "1970-01-01 00:00:00.000000001+05:30" in shown
+    assert "0 days 00:00:00.000000001" in shown
+    assert "9" * 40 in repr(mn.table({"id": ["9" * 40]}))
+    assert "2020-01-01 10:00:00 a..." in repr(mn.table({"s": ["2020-01-01 10:00:00 and a long remark"]}))
+
+
 def test_decimals() -> None:
     ids = [Decimal(1_577_836_800_000_000_001), None, Decimal(3)]
     table = mn.table({"x": ids})

@@ -75,6 +75,61 @@ def test_two_sets_of_labels_are_not_one_graph(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "change",
+    [
+        lambda A: np.where(A > 0, A, 0),
+        lambda A: mn.where(A > 0, A, 0),
+        lambda A: np.clip(A, 0, 1),
+        lambda A: np.round(A * 1.5),
+        lambda A: np.nan_to_num(A * 1.0),
+        lambda A: A.real,
+        lambda A: np.triu(A),
+        lambda A: mn.tril(A),
+        lambda A: np.flip(A, 0),
+        lambda A: np.roll(A, 1, axis=1),
+        lambda A: mn.rot90(A, 3),
+        lambda A: A.reshape(A.shape),
+        lambda A: mn.diag(mn.ones(3)) @ A,
+        lambda A: A @ mn.diag(mn.ones(3)),
+        lambda A: np.dot(mn.diag(mn.ones(3)), A),
+    ],
+)
+def test_labels_follow_what_is_made_of_a_pivot(change: Callable[[Any], Any]) -> None:
+    with pytest.raises(ShapeError, match=r"'alice'|'dave'"):
+        mn.graph.pagerank(change(pivot()))
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        *(lambda A: np.flip(A), lambda A: np.flip(A, 1), lambda A: np.fliplr(A), lambda A: np.flipud(A)),
+        *(lambda A: np.roll(A, 2, axis=0), lambda A: np.roll(A, (1, -1), (0, 1)), lambda A: np.rot90(A, 2)),
+        lambda A: np.rot90(A).T,
+    ],
+)
+def test_labels_move_with_their_rows_and_columns(move: Callable[[Any], Any]) -> None:
+    edges = {"src": ["a", "b", "c", "a"], "dst": ["x", "y", "z", "w"], "n": [1, 2, 3, 4]}
+    moved = move(mn.table(edges).pivot("src", "dst", "n"))
+    values = np.asarray(moved)
+    for src, dst, n in zip(*edges.values(), strict=True):
+        assert values[list(moved.row_labels).index(src), list(moved.column_labels).index(dst)] == n
+
+
+def test_rolling_over_the_ends_of_rows_leaves_no_labels() -> None:
+    assert not hasattr(np.roll(pivot(), 1), "row_labels")
+
+
+@pytest.mark.parametrize(
+    "product", [np.dot, np.linalg.matmul, lambda A, B: mn.matmul(A, B, semiring="min_plus")]
+)
+def test_every_product_looks_at_inner_labels(product: Callable[[Any, Any], Any]) -> None:
+    A = pivot()
+    with pytest.raises(ShapeError, match="the product of two pivots"):
+        product(A, A)
+    assert product(A, A.T).column_labels.tolist() == A.row_labels.tolist()
+
+
+@pytest.mark.parametrize(
     "edges",
     [
         {"src": ["b", "a"], "dst": ["x", "y"]},

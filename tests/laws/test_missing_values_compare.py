@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import matnb as mn
+from matnb.errors import DTypeError
 
 BERLIN = "Europe/Berlin"
 ZONED = pd.Series(pd.to_datetime(["2020-03-01T08:00", "2020-03-02T08:00", None, "2020-03-03T08:00"]))
@@ -77,3 +78,17 @@ def test_what_is_missing_is_not_equal_to_anything(kind: str) -> None:
     assert not (column == none).compute().any()
     assert (column != none).compute().all()
     assert not (column <= none).compute().any()
+
+
+def test_errors_name_columns_by_their_type() -> None:
+    table = mn.table({"s": ["a", None], "i": [1, 2], "w": np.array(["2020-01-01", "NaT"], "M8[us]")})
+    missing = mn.table({"m": [1, None]})["m"]
+    for compare, words in (
+        (lambda: table["s"] == missing, "with a column of int64 or missing: give a string"),
+        (lambda: table["w"] < table["s"], "a column of text is not a datetime, which"),
+        (lambda: table["w"].to_zone("UTC"), "which has no zone: give the times one before mn.table"),
+        (lambda: mn.table({"t": ["2020-01-01T10:00Z"]})["t"].to_datetime(), "without an offset"),
+    ):
+        with pytest.raises(DTypeError, match=words) as told:
+            compare()
+        assert "\n" not in str(told.value)

@@ -110,3 +110,15 @@ def test_groups_of_every_width_with_missing_values(dtype: str) -> None:
     found = groups.sum().to_arrow().column("v")
     assert found.to_pylist() == [int(one) for one in sums]
     assert str(found.type) == wide.name
+
+
+@pytest.mark.parametrize("method", ["min", "max", "first", "last"])
+def test_groups_of_booleans_with_missing_values_are_booleans(method: str) -> None:
+    values = pd.array([True, None, False, True, None], "boolean")
+    frame = pd.DataFrame({"k": [1, 1, 2, 2, 3], "b": values})
+    found = getattr(mn.table(frame).groupby("k")["b"], method)().to_pandas()["b"]
+    expected = getattr(frame.groupby("k")["b"], method)()
+    assert found.dtype == "boolean"
+    assert [None if pd.isna(one) else bool(one) for one in found] == [
+        None if pd.isna(one) else bool(one) for one in expected
+    ]

@@ -178,6 +178,24 @@ def test_zones_are_kept_from_file_to_file(zone: str, unit: str, tmp_path: Path) 
         np.testing.assert_array_equal(np.asarray(again["w"].hour), hours)
 
 
+@pytest.mark.parametrize("zone", ["UTC", "+05:30", "Asia/Kolkata", "Europe/Berlin"])
+@pytest.mark.parametrize("unit", ["us", "ns"])
+@pytest.mark.filterwarnings("ignore::matnb.errors.FileContentWarning")  # Berlin's two offsets
+def test_instants_come_back_from_csv(zone: str, unit: str, tmp_path: Path) -> None:
+    times = zoned([1_590_000_000, None, 1_610_000_000, -2_000_000_000], zone, unit)
+    times += pd.to_timedelta([1, 2, 999, 1001], unit=unit)
+    mn.save(mn.table({"w": times, "v": [1, 2, 3, 4]}), tmp_path / "a.csv")
+    again = mn.load(tmp_path / "a.csv").to_pandas()["w"]
+    pd.testing.assert_series_equal(again.dt.tz_convert("UTC"), times.dt.tz_convert("UTC"), check_names=False)
+
+
+def test_the_first_instant_in_nanoseconds_may_come_late(tmp_path: Path) -> None:
+    lines = ["w", *["2024-01-01 10:00:00Z"] * 20_000, "2024-01-01 10:00:00.123456789+0100"]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    last = mn.load(tmp_path / "a.csv").to_pandas()["w"].iloc[-1]
+    assert last == pd.Timestamp("2024-01-01 09:00:00.123456789Z")
+
+
 def test_tables_of_two_zones_in_two_files(tmp_path: Path) -> None:
     for number, zone in enumerate(("Europe/Berlin", "Asia/Tokyo")):
         mn.save(mn.table({"w": zoned([1_590_000_000 + number], zone)}), tmp_path / f"{number}.parquet")

@@ -248,3 +248,29 @@ def test_files_of_two_integer_types(
     table = mn.load(tmp_path)
     assert table.dtypes["x"] == wanted
     assert table["x"].compute().tolist() == [*first[1], *second[1]]
+
+
+@pytest.mark.parametrize(
+    "values", [[-100, 120, None, 1], [BIG + 1, None, BIG + 3, BIG + 2], [None, 5, -5, None, 5], [7, None]]
+)
+@pytest.mark.parametrize("name", ["sum", "prod", "min", "max", "mean", "std", "var", "median", "ptp"])
+def test_functions_of_numpy_skip_missing_values_as_methods_do(values: list[int | None], name: str) -> None:
+    if name == "median" and BIG + 1 in values:
+        return  # an array of floats would round them
+    column = mn.table({"x": nullable(values, "int64")})["x"]
+    there = np.array([one for one in values if one is not None])
+    function = getattr(np, name)
+    for found in (function(column), function(column, axis=0), function(column, 0)):
+        assert found.compute() == function(there)
+        assert found.dtype == function(there).dtype
+    if name in ("std", "var") and len(there) > 1:
+        np.testing.assert_allclose(function(column, ddof=1).compute(), function(there, ddof=1), rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["argmin", "argmax", "nanargmin", "nanargmax"])
+def test_places_of_extremes_are_those_of_values_that_are_there(name: str) -> None:
+    for values in ([None, 3, 1, None, 3], [BIG + 2, None, BIG + 1, BIG + 3], [-128, None, 127]):
+        column = mn.table({"x": nullable(values)})["x"]
+        there = [place for place, one in enumerate(values) if one is not None]
+        expected = there[int(getattr(np, name)(np.array([values[place] for place in there])))]
+        assert int(getattr(np, name)(column)) == expected

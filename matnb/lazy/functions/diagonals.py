@@ -13,6 +13,7 @@ from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.creation import ones
 from matnb.lazy.functions.shaping import reshaped
 from matnb.lazy.indexing.keys import one_axis
+from matnb.lazy.labels import keeps_labels
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, call
 from matnb.ops.diagonals import Diagonal, DiagonalMatrix, Triangle
@@ -77,12 +78,14 @@ def diagflat(v: object, k: int = 0) -> DistArray:
 
 
 @implements(np.tril)
+@keeps_labels
 def tril(m: object, k: int = 0) -> DistArray:
     """``numpy.tril``: sparse where the matrix is."""
     return wrap(Triangle(_matrix(m), operator.index(k), False))
 
 
 @implements(np.triu)
+@keeps_labels
 def triu(m: object, k: int = 0) -> DistArray:
     """``numpy.triu``: sparse where the matrix is."""
     return wrap(Triangle(_matrix(m), operator.index(k), True))

@@ -14,6 +14,7 @@ from matnb.expr.nodes import Elementwise, Expr
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, handle_of, operand_of, wrap
 from matnb.lazy.creation import asarray, check_device, eye
+from matnb.lazy.labels import keeps_labels
 from matnb.lazy.registry import implements, recorded
 
 _NUMBERS = (bool, int, float, complex, np.generic)
@@ -98,6 +99,7 @@ def where(condition: object, /) -> tuple[DistArray, ...]: ...
 @overload
 def where(condition: object, one: object, other: object, /) -> DistArray: ...
 @implements(np.where)
+@keeps_labels
 def where(
     condition: object, one: object = np._NoValue, other: object = np._NoValue, /
 ) -> DistArray | tuple[DistArray, ...]:
@@ -111,6 +113,7 @@ def where(
 
 
 @implements(np.clip)
+@keeps_labels
 def clip(
     a: object,
     min: object = np._NoValue,
@@ -157,6 +160,7 @@ def clip(
 
 
 @implements(np.astype)
+@keeps_labels
 def astype(x: object, dtype: npt.DTypeLike, /, *, copy: bool = True, device: str | None = None) -> DistArray:
     """``numpy.astype``."""
     check_device(device)
@@ -164,6 +168,7 @@ def astype(x: object, dtype: npt.DTypeLike, /, *, copy: bool = True, device: str
 
 
 @implements(np.round, np.around)
+@keeps_labels
 def rounded(a: object, decimals: int = 0, out: object = None) -> DistArray:
     """``numpy.round``: to the given number of decimals, halves to even."""
     node = expression_of(a)
@@ -190,6 +195,7 @@ def _to_decimals(node: Expr, decimals: int) -> Expr:
 
 
 @implements(np.fix)
+@keeps_labels
 def fix(x: object, out: object = None) -> DistArray:
     """``numpy.fix``: towards zero."""
     return _given(ufuncs.call(np.trunc, (expression_of(x),))[0], out)
@@ -200,6 +206,7 @@ def _part(name: str, node: Expr) -> Expr:
 
 
 @implements(np.real)
+@keeps_labels
 def real(val: object) -> DistArray:
     """``numpy.real``: the array itself where it is real."""
     node = expression_of(val)
@@ -207,6 +214,7 @@ def real(val: object) -> DistArray:
 
 
 @implements(np.imag)
+@keeps_labels
 def imag(val: object) -> DistArray:
     """``numpy.imag``: zeros where the array is real, of which a sparse array stores none."""
     node = expression_of(val)
@@ -223,6 +231,7 @@ def _complex_of(dtype: np.dtype, real: Expr, imaginary: Expr) -> Expr:
 
 
 @implements(np.angle)
+@keeps_labels
 def angle(z: object, deg: bool = False) -> DistArray:
     """``numpy.angle``: the argument of complex numbers, by default in radians."""
     node = expression_of(z)
@@ -234,6 +243,7 @@ def angle(z: object, deg: bool = False) -> DistArray:
 
 
 @implements(np.nan_to_num)
+@keeps_labels
 def nan_to_num(
     x: object,
     copy: bool = True,
@@ -269,6 +279,7 @@ def _finite(node: Expr, nan: float, posinf: float | None, neginf: float | None) 
 
 
 @implements(np.isclose)
+@keeps_labels
 def isclose(
     a: object, b: object, rtol: object = 1e-05, atol: object = 1e-08, equal_nan: bool = False
 ) -> DistArray:
@@ -320,12 +331,14 @@ def array_equiv(a1: object, a2: object) -> DistArray:
 
 
 @implements(np.isreal)
+@keeps_labels
 def isreal(x: object) -> DistArray:
     """``numpy.isreal``: whether the imaginary part is 0."""
     return handle_of(imag(x) == 0)
 
 
 @implements(np.iscomplex)
+@keeps_labels
 def iscomplex(x: object) -> DistArray:
     """``numpy.iscomplex``: whether the imaginary part is not 0."""
     return handle_of(imag(x) != 0)
@@ -361,6 +374,7 @@ _register_infinite(np.isneginf, -np.inf)
 
 
 @implements(np.sinc)
+@keeps_labels
 def sinc(x: object) -> DistArray:
     """``numpy.sinc``: sin(pi x) / (pi x), 1 at 0."""
     y = handle_of(asarray(x) * np.pi)
@@ -370,6 +384,7 @@ def sinc(x: object) -> DistArray:
 
 
 @implements(np.i0)
+@keeps_labels
 def i0(x: object) -> DistArray:
     """``numpy.i0``: the modified Bessel function of the first kind and order 0."""
     node = expression_of(x)

@@ -28,7 +28,7 @@ from matnb.lazy.creation import eye
 from matnb.lazy.functions.decompositions import inv, svdvals
 from matnb.lazy.functions.indexing import within
 from matnb.lazy.indexing.keys import normalize_axes, one_axis, with_new_axes
-from matnb.lazy.labels import check_one_set
+from matnb.lazy.labels import check_one_set, joins_labels
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, number_dtype
@@ -37,6 +37,7 @@ from matnb.ops.einsum_subscripts import Subscripts, parsed, spelled, written
 from matnb.ops.joining import Concatenate
 
 
+@joins_labels
 def matmul(
     left: object, right: object, semiring: str | Semiring = "plus_times", mask: object | None = None
 ) -> DistArray:
@@ -102,12 +103,14 @@ def _mask_of(mask: Expr) -> tuple[Expr, bool]:
 
 
 @implements(np.linalg.matmul)
+@joins_labels
 def linalg_matmul(x1: object, x2: object, /) -> DistArray:
     """``numpy.linalg.matmul``."""
     return wrap(ufuncs.call(np.matmul, (expression_of(x1), expression_of(x2)))[0])
 
 
 @implements(np.dot)
+@joins_labels
 def dot(a: object, b: object, out: object = None) -> DistArray:
     """``numpy.dot``."""
     left, right = expression_of(a), expression_of(b)

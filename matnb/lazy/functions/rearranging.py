@@ -30,6 +30,7 @@ from matnb.lazy.functions.shaping import (
 from matnb.lazy.indexing.compress import parts_of
 from matnb.lazy.indexing.getitem import converted, converted_here
 from matnb.lazy.indexing.keys import flipped, normalize_axes, normalize_key, one_axis
+from matnb.lazy.labels import moves_labels
 from matnb.lazy.reductions import reduce
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, call, literal
@@ -40,6 +41,7 @@ _FEW = 16  # copies beside each other are that many blocks that are not copied, 
 
 
 @implements(np.flip)
+@moves_labels(np.flip)
 def flip(m: object, axis: int | tuple[int, ...] | None = None) -> DistArray:
     """``numpy.flip``."""
     node = expression_of(m)
@@ -47,6 +49,7 @@ def flip(m: object, axis: int | tuple[int, ...] | None = None) -> DistArray:
 
 
 @implements(np.fliplr)
+@moves_labels(np.fliplr)
 def fliplr(m: object) -> DistArray:
     """``numpy.fliplr``."""
     node = expression_of(m)
@@ -56,6 +59,7 @@ def fliplr(m: object) -> DistArray:
 
 
 @implements(np.flipud)
+@moves_labels(np.flipud)
 def flipud(m: object) -> DistArray:
     """``numpy.flipud``."""
     node = expression_of(m)
@@ -65,6 +69,7 @@ def flipud(m: object) -> DistArray:
 
 
 @implements(np.rot90)
+@moves_labels(np.rot90)
 def rot90(m: object, k: int = 1, axes: Sequence[int] = (0, 1)) -> DistArray:
     """``numpy.rot90``."""
     node = expression_of(m)
@@ -86,6 +91,14 @@ def roll(a: object, shift: int | Sequence[int], axis: int | tuple[int, ...] | No
     if axis is None:
         flat = (1, node.size) if node.sparse else (node.size,)
         return wrap(reshaped(_rolled(reshaped(node, flat), len(flat) - 1, _sum(shift)), node.shape))
+    return _rolled_along(a, shift, axis)
+
+
+@moves_labels(np.roll)
+def _rolled_along(
+    a: object, shift: int | Sequence[int], axis: int | np.integer | tuple[int, ...]
+) -> DistArray:
+    node = expression_of(a)
     axes = [axis] if isinstance(axis, int | np.integer) else list(axis)
     shifts, places = np.broadcast_arrays(np.asarray(shift), np.asarray(axes))
     if shifts.dtype.kind not in "iu":

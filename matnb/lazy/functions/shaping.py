@@ -16,6 +16,7 @@ from matnb.expr.nodes import Broadcast, Create, Expr, Index, Literal, Shape, Tra
 from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
 from matnb.lazy.creation import Number, ShapeLike, full, shape_of
 from matnb.lazy.indexing.keys import normalize_axes, normalize_key, one_axis, without_axes
+from matnb.lazy.labels import keeps_labels
 from matnb.lazy.reductions import axes_of
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, chosen, number_dtype
@@ -84,6 +85,7 @@ def flattened(node: Expr) -> Expr:
 
 
 @implements(np.reshape)
+@keeps_labels
 def reshape(
     a: object, /, shape: ShapeLike, order: str | None = "C", *, copy: bool | None = None
 ) -> DistArray:
@@ -496,6 +498,7 @@ def expand_dims(a: object, axis: int | tuple[int, ...]) -> DistArray:
 
 
 @implements(np.squeeze)
+@keeps_labels
 def squeeze(a: object, axis: int | tuple[int, ...] | None = None) -> DistArray:
     """``numpy.squeeze``."""
     node = expression_of(a)

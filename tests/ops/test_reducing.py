@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from plan_runner import run_by_hand
 
 import matnb as mn
-from matnb.backend.executor import execute
 from matnb.ops.reducing import Round, rounds_of
 from matnb.plan.lower import lower
 from matnb.program.operators import Finish, Fused
-from matnb.program.plan import Plan, Workers
+from matnb.program.plan import Workers
 from matnb.program.writer import PlanWriter
 
 ONE = Workers((0,), 2, 0)
@@ -48,16 +48,6 @@ def test_columns_of_sparse_blocks_are_added_block_by_block():
     assert rounds(sparse, None, (4, 4)) == (Round((1,), (1,), None), Round((0,), (0,), 0))
 
 
-def run_by_hand(plan: Plan) -> dict[str, Any]:
-    made: dict[str, Any] = {shipment.key: shipment.block for shipment in plan.shipments}
-    for task in plan.tasks:
-        registers = [made[key] for key in task.inputs]
-        for step in task.steps:
-            registers.append(execute(step.operator, [registers[place] for place in step.arguments]))
-        made[task.key] = registers[-1]
-    return made
-
-
 @pytest.mark.parametrize("blocks", [None, 3, [3, 2], [1, 4], [[0, 1, 40], [0, 29, 30]]])
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_a_plan_states_the_sizes_of_shares_and_sums(blocks, axis, monkeypatch):
@@ -74,6 +64,8 @@ def test_a_plan_states_the_sizes_of_shares_and_sums(blocks, axis, monkeypatch):
         plan = lower([total], (), {}, ONE)
         made = run_by_hand(plan)
         for task in plan.tasks:
+            if not task.steps:
+                continue
             last = task.steps[-1].operator
             if isinstance(last, Fused) and last.ending is None:
                 assert sizes[task.key] == made[task.key].nbytes

@@ -7,17 +7,16 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from plan_runner import run_by_hand
 
 import matnb as mn
-from matnb.backend.executor import execute
 from matnb.blocks.formats import Block, to_numpy
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import spread
-from matnb.expr.client_data import held
 from matnb.expr.nodes import Expr
-from matnb.ops.creation import piece_of
 from matnb.plan.lower import lower
-from matnb.program.plan import Plan, Workers
+from matnb.program.plan import Plan, Slot, Workers
+from matnb.program.writer import Slots
 
 ONE = Workers((0,), 2, 0)
 THREE = Workers((0, 1, 2), 1, 0)
@@ -25,21 +24,7 @@ LARGE = np.arange(40_000.0).reshape(400, 100)  # its blocks are shipped, not sen
 MATRIX = sp.random_array((60, 40), density=0.2, format="csr", rng=0)
 
 
-def run_by_hand(plan: Plan, stored: Mapping[str, Block]) -> dict[str, Block]:
-    values = dict(stored)
-    for one in plan.shipments:
-        block = held(one.expression)
-        assert block is not None
-        values[one.key] = piece_of(block, one.region)
-    for task in plan.tasks:
-        registers = [values[key] for key in task.inputs]
-        for step in task.steps:
-            registers.append(execute(step.operator, [registers[place] for place in step.arguments]))
-        values[task.key] = registers[-1]
-    return values
-
-
-def check_blocks(plan: Plan, node: Expr, expected: np.ndarray, stored: Mapping[str, Block]) -> None:
+def check_blocks(plan: Plan, node: Expr, expected: np.ndarray, stored: Mapping[Slot, Block]) -> None:
     """Every block holds what its region of the expected array does, in the array's format."""
     values = run_by_hand(plan, stored)
     array = plan.outputs[node]
@@ -107,7 +92,9 @@ def test_stored_blocks_are_put_together_anew(workers: Workers, given: object, bl
     x = mn.asarray(given, blocks=[[0, 10, 60], [0, 30, 40]])
     before = lower([x.expression], (), {}, workers)
     y = mn.asarray(x, blocks=blocks)
-    plan = lower([y.expression], (), {x.expression: before.outputs[x.expression]}, workers)
+    slots, array = Slots(), before.outputs[x.expression]
+    there = slots.of(array)
+    plan = lower([y.expression], (), {x.expression: there}, workers, slots)
     assert not plan.shipments
     grid = plan.outputs[y.expression].layout.grid
     assert isinstance(y.expression.cuts, tuple)
@@ -115,7 +102,9 @@ def test_stored_blocks_are_put_together_anew(workers: Workers, given: object, bl
     assert kinds(plan).count("regrid") == grid.num_blocks
     assert set(plan.reused) == {x.expression}
     expected = given.toarray() if sp.issparse(given) else given
-    check_blocks(plan, y.expression, expected, run_by_hand(before, {}))
+    made = run_by_hand(before)
+    stored = {slot: made[key] for slot, key in zip(there.keys, array.keys, strict=True)}
+    check_blocks(plan, y.expression, expected, stored)
 
 
 def test_a_chain_follows_the_cuts_it_reads():

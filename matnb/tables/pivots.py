@@ -14,6 +14,13 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.labels import are_same, difference
 
 Labels = npt.NDArray[Any]
+# Those of NumPy's functions that are no ufuncs, and those that only leave entries out.
+_ELEMENT_BY_ELEMENT: frozenset[Callable[..., object]] = frozenset(
+    {
+        np.where, np.clip, np.round, np.around, np.fix, np.nan_to_num, np.real, np.imag, np.isclose, np.copy,
+        np.tril, np.triu,
+    }
+)  # fmt: skip
 
 
 class _Axis:
@@ -143,7 +150,13 @@ class Pivot(DistArray):
             return self.transpose()
         if function is np.swapaxes and args[0] is self:
             return self.swapaxes(*args[1:], **kwargs)
-        return super().__array_function__(function, types, args, kwargs)
+        found = super().__array_function__(function, types, args, kwargs)
+        if function not in _ELEMENT_BY_ELEMENT or "out" in kwargs:
+            return found
+        pivots = [one for one in (*args, *kwargs.values()) if isinstance(one, Pivot)]
+        for one in pivots[1:]:
+            _check_aligned(function.__name__, pivots[0], one)
+        return _kept(found, pivots[0]) if pivots else found
 
 
 def _labelled(matrix: Any, rows: _Axis, columns: _Axis) -> DistArray:
@@ -216,5 +229,5 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "
     setattr(Pivot, f"__i{_name}__", _aligned(f"__i{_name}__"))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Pivot, f"__{_name}__", _aligned(f"__{_name}__"))
-for _name in ("astype", "prune", "eliminate_zeros", "select", "pattern"):
+for _name in ("astype", "round", "prune", "eliminate_zeros", "select", "pattern"):
     setattr(Pivot, _name, _same_places(_name))

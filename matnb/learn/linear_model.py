@@ -85,7 +85,7 @@ class FeatureUnits(NamedTuple):
 
     @classmethod
     def of(cls, loss: LinearLoss | MultinomialLoss, bend: float) -> FeatureUnits:
-        """Return those of a loss with this second derivative by the margin of a typical row.
+        """Return the units for a loss whose second derivative by the margin of a typical row is ``bend``.
 
         Raises
         ------

@@ -413,7 +413,7 @@ def _searched(key: _ByIdentity, name: str) -> str | None:
 
 
 # By these a function reads globals whose names its code does not load.
-_READ_GLOBALS = frozenset({"globals", "eval", "exec", "vars"})
+_READ_GLOBALS = frozenset({"globals", "eval", "exec"})
 
 
 def _globals_of(found: FunctionType) -> list[Read]:

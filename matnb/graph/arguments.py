@@ -45,8 +45,8 @@ _LARGEST_SUM = 1e300  # of weights, so that what is divided by a sum and multipl
 def graph_from(A: object, algorithm: str) -> DistArray:
     """Return the matrix of a graph, a sparse one or a NetworkX graph's, as a DistArray.
 
-    A stored entry is an edge, also one that is 0; of a boolean matrix only a True is one. Where a matrix was masked by
-    a product or a comparison, so that it stores zeros, and the algorithm does not go by weights, a
+    A stored entry is an edge, also one that is 0; of a boolean matrix only a True is one. Where a matrix was
+    masked by a product or a comparison, so that it stores zeros, and the algorithm does not go by weights, a
     :class:`matnb.errors.StoredZerosWarning` says so, once for a matrix.
 
     Raises

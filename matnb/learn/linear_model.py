@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -113,7 +113,8 @@ class FeatureUnits(NamedTuple):
             rounded = ROUNDING**2 * square
         # A column that is the same number in all rows bends along with the constant only.
         own = where(spread > rounded, spread, square)
-        curvature = bend * replicated(_finite, own, like=np.zeros(p)) + loss.alpha
+        own = cast(DistArray, replicated(_finite, own, like=np.zeros(p)))
+        curvature = bend * own + loss.alpha
         scale = where(curvature > 0, np.maximum(curvature, np.finfo(float).tiny), 1.0) ** -0.5
         classes = loss.num_classes if isinstance(loss, MultinomialLoss) else 1
         return cls(mean, scale, bend**-0.5 if loss.fit_intercept else None, classes)

@@ -32,15 +32,21 @@ _BY_WEIGHT = frozenset(
     }
 )  # fmt: skip
 _COMPARISONS = frozenset({"greater", "greater_equal", "less", "less_equal", "equal"})
+_OF_MASKS = frozenset(
+    {
+        "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
+    }
+)  # fmt: skip
 _told: WeakSet[Expr] = WeakSet()
+_LEAST_NORMAL = np.finfo(np.float64).tiny
 _LARGEST_SUM = 1e300  # of weights, so that what is divided by a sum and multiplied by a weight stays finite
 
 
 def graph_from(A: object, algorithm: str) -> DistArray:
     """Return the matrix of a graph, a sparse one or a NetworkX graph's, as a DistArray.
 
-    A stored entry is an edge, also one that is 0; of booleans only what is True. Where a matrix was masked by
-    a product or a comparison, so that it stores zeros, and the algorithm does not go by weights, a
+    A stored entry is an edge, also one that is 0; of a boolean matrix only a True is one. Where a matrix was
+    masked by a product or a comparison, so that it stores zeros, and the algorithm does not go by weights, a
     :class:`matnb.errors.StoredZerosWarning` says so, once for a matrix.
 
     Raises
@@ -77,7 +83,7 @@ def graph_from(A: object, algorithm: str) -> DistArray:
     if masked is not None and matrix.expression not in _told:
         _told.add(matrix.expression)
         warnings.warn(
-            f"{algorithm} of a matrix masked by a comparison ({masked}): it stores a 0 where the mask is "
+            f"{algorithm} of a matrix masked by {masked}: it stores a 0 where the mask is "
             "False, and a stored entry is an edge; A.eliminate_zeros() leaves these out",
             StoredZerosWarning,
             stacklevel=3,
@@ -86,21 +92,28 @@ def graph_from(A: object, algorithm: str) -> DistArray:
 
 
 def _mask_of(node: Expr) -> str | None:
-    # The name of the comparison by which a matrix was multiplied or chosen, or from which it was made.
+    # The comparison or other mask by which a matrix was multiplied or chosen, or from which it was made.
     match node:
         case Elementwise(name="multiply" | "where", inputs=inputs):
-            masks = [one for one in inputs if one.dtype == np.bool_ and _is_comparison(one)]
+            masks = [one for one in inputs if one.dtype == np.bool_ and one.size > 1 and _is_mask(one)]
             others = [one for one in inputs if one.dtype != np.bool_ and one.size > 1]
         case Elementwise(inputs=inputs) if node.sparse:
-            masks = [one for one in inputs if one.dtype == np.bool_ and _is_comparison(one)]
+            masks = [one for one in inputs if one.dtype == np.bool_ and _is_mask(one)]
             others = [one for one in inputs if one.dtype != np.bool_ and one.size > 1]
         case Transpose(operand):
             return _mask_of(operand)
         case _:
             return None
-    if masks:
-        return str(masks[0].name)  # type: ignore[attr-defined]  # each is Elementwise
+    if masks and len(others) <= 1:  # of two matrices one has an entry where the other is not chosen
+        return f"a comparison ({masks[0].name})" if _is_comparison(masks[0]) else "booleans"  # type: ignore[attr-defined]
     return _mask_of(others[0]) if len(others) == 1 else None
+
+
+def _is_mask(node: Expr) -> bool:
+    # One that may be False where the matrix has an entry: any dense one, and comparisons and what joins them.
+    if not node.sparse or _is_comparison(node):
+        return True
+    return isinstance(node, Elementwise) and node.name in _OF_MASKS and any(map(_is_mask, node.inputs))
 
 
 def _is_comparison(node: Expr) -> bool:
@@ -288,8 +301,8 @@ def unit_of_weights(matrix: DistArray, algorithm: str, needs_edges: bool = False
     Raises
     ------
     OptionError
-        When it is computed: for weights that are negative, NaN or infinite; where no weight is above 0 and
-        edges are needed.
+        When it is computed: for weights that are negative, NaN or infinite; where all are below the least
+        normal number of float64; where no weight is above 0 and edges are needed.
     """
     if not matrix.shape[0]:
         return asarray(1.0)
@@ -305,6 +318,11 @@ def _unit(largest: np.floating, algorithm: str, needs_edges: bool) -> float:
         raise OptionError(f"{algorithm} of a graph in which no edge has a weight above 0: nothing is ranked")
     if not largest > 0:  # of NaN and of what is negative speaks the other check
         return 1.0
+    if largest < _LEAST_NORMAL:
+        raise OptionError(
+            f"{algorithm}: the largest weight is {float(largest):.3g}, too near to 0 for float64 to hold its "
+            "digits: give weights in another unit"
+        )
     return float(2.0 ** np.clip(1 - np.frexp(largest)[1], -1000, 1000))
 
 

@@ -84,7 +84,7 @@ def asarray(
     OptionError
         For ``copy=False`` if a copy is needed.
     TooLargeError
-        For what is not in this process yet, such as an array of Dask's or a dataset in an HDF5 file or a Zarr
+        For data that is not in this process yet, such as a Dask array or a dataset in an HDF5 file or a Zarr
         store, if it exceeds the session's ``compute_limit``: all of it is read here.
 
     Examples

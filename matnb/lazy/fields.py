@@ -103,12 +103,17 @@ def _near(name: str, fields: Sequence[str]) -> str:
 
 
 def refuse_result(key: object) -> None:
-    """Raise for a result of several values as an index, which would be one for each axis.
+    """Raise for a result of several values that is given for an array: it would be taken for a tuple of them.
+
+    Of a tuple, such as an index for each axis, each item is looked at.
 
     Raises
     ------
     DTypeError
         Naming its fields.
     """
-    if type(key) is not tuple and hasattr(type(key), "__matnb_array__") and hasattr(type(key), "_fields"):
+    if type(key) is tuple:
+        for one in key:
+            refuse_result(one)
+    elif hasattr(type(key), "__matnb_array__") and hasattr(type(key), "_fields"):
         key.__matnb_array__()  # type: ignore[attr-defined]  # which refuses

@@ -45,7 +45,7 @@ def check_limit(limit: int, node: Expr, size: int, form: str = "") -> None:
 
 
 def check_incoming(data: object) -> None:
-    """Refuse to read into this process what is not in it yet, if that takes more than the session's limit.
+    """Refuse to read data into this process that is not in it yet, if it is above the session's limit.
 
     What comes in is bounded as what goes out: an array of Dask's, or a dataset in a file, would go through
     this process as a whole. A NumPy array is here already, and is never refused.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
+import numpy.typing as npt
 
+from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, eye, ones, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import kron
+from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.functions.rearranging import tile
 from matnb.lazy.functions.shaping import concatenate
 from matnb.learn.arguments import one_of, real, rows_from, whole
@@ -82,7 +85,13 @@ class FeatureUnits(NamedTuple):
 
     @classmethod
     def of(cls, loss: LinearLoss | MultinomialLoss, bend: float) -> FeatureUnits:
-        """Return those of a loss with this second derivative by the margin of a typical row."""
+        """Return the units for a loss whose second derivative by the margin of a typical row is ``bend``.
+
+        Raises
+        ------
+        OptionError
+            When computed: for a feature whose squares are beyond float64.
+        """
         X, weights, total = loss.X, loss.weights, loss.total
         p = X.shape[1]
 
@@ -103,7 +112,9 @@ class FeatureUnits(NamedTuple):
             square = spread + mean * mean
             rounded = ROUNDING**2 * square
         # A column that is the same number in all rows bends along with the constant only.
-        curvature = bend * where(spread > rounded, spread, square) + loss.alpha
+        own = where(spread > rounded, spread, square)
+        own = cast(DistArray, replicated(_finite, own, like=np.zeros(p)))
+        curvature = bend * own + loss.alpha
         scale = where(curvature > 0, np.maximum(curvature, np.finfo(float).tiny), 1.0) ** -0.5
         classes = loss.num_classes if isinstance(loss, MultinomialLoss) else 1
         return cls(mean, scale, bend**-0.5 if loss.fit_intercept else None, classes)
@@ -132,6 +143,16 @@ class FeatureUnits(NamedTuple):
         H = self.gradient(self.gradient(of_parameters).T)
         K = self.num_functions
         return H + kron(ones((K, K)) / K, eye(H.shape[0] // K)) if K > 1 else H
+
+
+def _finite(squares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    if not np.isfinite(squares).all():
+        first = int(np.argmin(np.isfinite(squares)))
+        raise OptionError(
+            f"the squares of feature {first} are beyond float64, as are those of numbers above 1e154: divide "
+            "the feature by its largest number"
+        )
+    return squares
 
 
 def least(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from matnb.errors import ShapeError
+from matnb.errors import OptionError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.functions.mapping import replicated
 from matnb.learn.arguments import one_of, real, rows_from, targets_from, weights_from, whole
@@ -133,6 +133,11 @@ def _by_products(given: Centered, alphas: Floats) -> DistArray:
 
 
 def _solved(products: Floats, right: Floats, alphas: Floats) -> Floats:
+    if not np.isfinite(products).all():
+        raise OptionError(
+            "Ridge: products of features are beyond float64, as are squares of numbers above 1e154: divide "
+            "each feature by its largest number"
+        )
     if alphas.ndim == 0 and alphas > 0:
         try:
             return cho_solve(cho_factor(products + alphas * np.eye(len(products))), right)

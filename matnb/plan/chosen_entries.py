@@ -1,4 +1,4 @@
-"""How many entries there are in what is chosen of sparse arrays: slices, lists of rows or columns, masks.
+"""How many entries a selection of a sparse array has: slices, lists of rows or columns, masks.
 
 So it is of Kronecker's product, which has each entry of one with each of the other.
 
@@ -43,7 +43,7 @@ def choices_worth_counting(stages: Iterable[Stage], entries: Mapping[Expr, int])
 
 
 def most_chosen(node: Expr, entries: Mapping[Expr, int]) -> int | None:
-    """Return at most how many entries there are in what is chosen of sparse arrays; None for all else.
+    """Return an upper bound on the entries of a selection of a sparse array; None for all else.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def entries_at_most(node: Expr) -> Expr:
 
 
 def chosen_entries(node: Expr) -> Expr:
-    """Return the expression of how many entries there are in what is chosen of sparse arrays."""
+    """Return the expression that counts the entries of a selection of a sparse array."""
     match node:
         case Index(operand, (first, second)):
             whole = [slice(0, length, 1) for length in operand.shape]

@@ -24,6 +24,7 @@ from matnb.io.columns import (
 )
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, owned_array
+from matnb.lazy.fields import refuse_result
 from matnb.tables.columns import Column, TextColumn
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.times import TimeColumn
@@ -132,12 +133,13 @@ def column_from(name: str, one: object) -> DistArray | Column:
     Raises
     ------
     DTypeError
-        For values of several types, and types that no table holds.
+        For values of several types, types that no table holds, and a result of several values.
     RangeError
         For whole numbers beyond 64 bits.
     """
     import pyarrow
 
+    refuse_result(one)
     if isinstance(one, Column):
         return one
     if isinstance(one, DistArray):

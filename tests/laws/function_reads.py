@@ -583,6 +583,36 @@ RATE = NUMBER
 def total(x):
     return eval('x.sum() * NUMBER')
 """,
+    "globals by their names": """
+#: other
+RATE = NUMBER
+#: mod
+RATE_OF_ROWS = NUMBER
+
+def total(x):
+    return x.sum() * globals()['RATE_' + 'OF_ROWS'.lower().upper()]
+""",
+    "a global in a text": """
+#: other
+RATE = NUMBER
+#: mod
+RATE = NUMBER
+
+def total(x):
+    return eval('x.sum() * RATE')
+""",
+    "globals beside a lock": """
+#: other
+RATE = NUMBER
+#: mod
+import threading
+LOCK = threading.Lock()
+RATE = NUMBER
+
+def total(x):
+    with LOCK:
+        return [x.sum() * value for name, value in globals().items() if name.startswith('RA')][0]
+""",
     "the environment": """
 #: other
 RATE = NUMBER

@@ -136,6 +136,12 @@ MASKED: dict[str, Callable[[mn.DistArray], mn.DistArray]] = {
     "scaled": lambda A: 2 * (A * (A < 0.5)),
     "converted": lambda A: (A > 0.5).astype(float),
     "chosen": lambda A: mn.where(A > 0.5, A, 0),
+    "product with a mask's opposite": lambda A: A * ~(A <= 0.5),
+    "product with two comparisons": lambda A: A * ((A > 0.3) & (A < 0.9)),
+    "two comparisons, converted": lambda A: ((A > 0.3) & (A < 0.9)).astype(float),
+    "product with booleans of rows": lambda A: A * (np.arange(A.shape[0]) % 2 == 0)[:, None],
+    "product with chosen rows": lambda A: A * (mn.arange(A.shape[0]) % 2 == 0)[:, None],
+    "product with what is not a number": lambda A: A * (A.max() != A),
 }
 
 

@@ -67,6 +67,12 @@ def test_two_sets_of_labels_are_not_one_graph(name: str) -> None:
         A[[1, 0, 2]],
         A.pattern(),
         mn.asarray(A, blocks=2),
+        np.where(A > 0, A, 0),
+        np.clip(A, 0, 1),
+        np.round(A),
+        A.round(),
+        np.nan_to_num(A),
+        np.triu(A),
     ):
         with pytest.raises(ShapeError, match=r"'alice'|'dave'") as told:
             call(matrix)
@@ -145,6 +151,22 @@ def test_every_product_looks_at_inner_labels(product: Callable[[Any, Any], Any])
 def test_labels_of_every_type(edges: dict[str, Any]) -> None:
     with pytest.raises(ShapeError, match="different labels"):
         mn.graph.pagerank(pivot(edges))
+
+
+@pytest.mark.parametrize(
+    "combined",
+    [
+        lambda A, B: np.where(A > 0, A, B),
+        lambda A, B: np.where(B > 0, A, 0),
+        lambda A, B: np.clip(A, 0, B),
+        lambda A, B: np.isclose(A, B),
+    ],
+)
+def test_functions_of_two_pivots_look_at_their_labels(combined: Callable[[Any, Any], object]) -> None:
+    A = pivot()
+    with pytest.raises(ShapeError, match="of two pivots with different row labels"):
+        combined(A, A.T)
+    combined(A, A.copy())
 
 
 def test_one_set_of_labels_is_a_graph() -> None:

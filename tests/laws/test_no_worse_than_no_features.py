@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize as by_scipy
 
 import matnb as mn
-from matnb.errors import ConvergenceWarning
+from matnb.errors import ConvergenceWarning, OptionError
 from matnb.learn.linear_losses import LinearLoss
 
 ROWS = 120
@@ -190,3 +190,19 @@ def test_an_estimator_warns_where_its_search_fails(solver: str, monkeypatch: pyt
     y = targets("poisson", Z)
     none = float((y.mean() - y * np.log(y.mean())).mean())
     assert mean_loss("poisson", estimator, X, y) <= none + 1e-9
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("model", ["two", "several", "poisson"])
+def test_features_whose_squares_overflow_are_refused(model: str, solver: str, kind: Any) -> None:
+    Z = np.random.default_rng(0).normal(size=(ROWS, 2))
+    with pytest.raises(OptionError, match="squares of feature 1 are beyond float64"):
+        fitted(model, solver, kind(Z * [1.0, 1e160]), targets(model, Z))
+
+
+def test_ridge_of_features_whose_products_overflow_is_refused() -> None:
+    Z = np.random.default_rng(0).normal(size=(ROWS, 2))
+    model = mn.learn.Ridge()
+    with pytest.raises(OptionError, match="products of features are beyond float64"):
+        model.fit(Z * [1.0, 1e160], Z[:, 0]).coef_.compute()

@@ -149,3 +149,10 @@ def test_katz_and_communities_refuse_what_is_no_number() -> None:
         mn.graph.modularity(graph, np.zeros(20, int), resolution=np.inf)
     isolated = mn.graph.markov_clustering(sp.csr_array((3, 3)), loop_weight=0).labels.compute()
     assert isolated.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["eigenvector_centrality", "hits"])
+def test_weights_below_the_normal_numbers_are_refused(name: str) -> None:
+    # Their unit would be above all numbers: the first step changed nothing, and the start was the answer.
+    with pytest.raises(OptionError, match=f"{name}: the largest weight is .* in another unit"):
+        getattr(mn.graph, name)(drawn() * 1e-320)[0].compute()

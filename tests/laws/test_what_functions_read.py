@@ -31,6 +31,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder whose modules are a user's, and are forgotten afterwards."""
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # edits come within the resolution of times
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # the same for worker processes, which import them too
     known = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - known:

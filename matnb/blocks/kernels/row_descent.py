@@ -75,7 +75,7 @@ class Descent:
         return num_targets * (num_features + 1) + 2
 
     def is_settled(self, losses: Sequence[float]) -> bool:
-        """Return whether so many passes have gone without a loss that is less."""
+        """Return whether the given number of passes brought no smaller loss."""
         if self.patience is None:
             return False
         least, quiet = inf, 0

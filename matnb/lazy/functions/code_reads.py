@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +12,7 @@ from typing import TypeAlias
 
 # Names of attributes, one of the other's value; empty where the value itself is used.
 Chain: TypeAlias = tuple[str, ...]
+_WORD = re.compile(r"[^\W\d]\w*")
 _LOADS_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _NAMES_GLOBAL = ("STORE_GLOBAL", "DELETE_GLOBAL")
 _LOADS_FREE = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
@@ -38,11 +40,20 @@ class Read:
 
 @dataclass(frozen=True)
 class CodeReads:
-    """All that code reads from outside, functions defined inside of it included."""
+    """All that code reads from outside, functions defined inside of it included.
+
+    Attributes
+    ----------
+    names, free, imports
+        Globals, free variables and modules.
+    texts
+        The words in its strings, by which ``globals()`` and ``eval`` may read.
+    """
 
     names: tuple[Read, ...]
     free: tuple[Read, ...]
     imports: tuple[Read, ...]
+    texts: tuple[str, ...]
 
 
 @lru_cache(maxsize=4096)
@@ -65,7 +76,9 @@ def reads_of(code: CodeType) -> CodeReads:
             if kind == wanted
         )
 
-    return CodeReads(of_kind("name"), of_kind("free"), of_kind("import"))
+    strings = (text for one in _with_inner(code) for text in one.co_consts if isinstance(text, str))
+    words = sorted({word for text in strings for word in _WORD.findall(text)})
+    return CodeReads(of_kind("name"), of_kind("free"), of_kind("import"), tuple(words))
 
 
 def _with_inner(code: CodeType) -> Iterator[CodeType]:

@@ -16,6 +16,7 @@ from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError, sug
 from matnb.expr.nodes import Broadcast, Create, Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.evaluator import asked
+from matnb.lazy.fields import refuse_result
 from matnb.lazy.functions.ordering import dense_of, found_in, unique_of
 from matnb.lazy.indexing.compress import parts_of, places_where
 from matnb.lazy.reductions import mean_dtype
@@ -52,7 +53,7 @@ def groupby(keys: object, num_groups: int | None = None) -> GroupBy:
     ShapeError
         When keys are not n numbers, or several keys of different lengths.
     DTypeError
-        For complex keys, and those of extended precision.
+        For complex keys, those of extended precision, and a result of several values.
     OptionError
         For a ``num_groups`` that is not a whole number, or with several keys.
     IndexingError
@@ -69,6 +70,7 @@ def groupby(keys: object, num_groups: int | None = None) -> GroupBy:
     >>> groups.mean(mn.asarray([1.0, 2.0, 3.0, 4.0, 5.0])).compute()
     array([3., 3.])
     """
+    refuse_result(keys)
     several = keys if isinstance(keys, tuple) else (keys,)
     nodes = [dense_of(expression_of(one)) for one in several]
     for node in nodes:

@@ -43,7 +43,7 @@ from matnb.blocks.kernels.rebuilding import (
 )
 from matnb.errors import MatnbError, OptionError
 from matnb.lazy.array import DistArray
-from matnb.lazy.functions.code_reads import Chain, reads_of
+from matnb.lazy.functions.code_reads import Chain, Read, reads_of
 
 _CANNOT_SEND = (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError)
 
@@ -321,7 +321,7 @@ class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
 
     def _reads(self, found: FunctionType, state: dict[str, object]) -> None:
         reads, namespace = reads_of(found.__code__), found.__globals__
-        for read in reads.names:
+        for read in _globals_of(found):
             value = namespace.get(read.name, _MISSING)
             if value is not _MISSING:
                 self.globals_read[str(namespace.get("__name__")), read.name] = value
@@ -410,6 +410,26 @@ def _searched(key: _ByIdentity, name: str) -> str | None:
     module_name: str = pickle.whichmodule(key.found, name)  # type: ignore[attr-defined]  # it has one
     is_there = getattr(sys.modules.get(module_name), name, None) is key.found
     return module_name if is_there else None
+
+
+# By these a function reads globals whose names its code does not load.
+_READ_GLOBALS = frozenset({"globals", "eval", "exec"})
+
+
+def _globals_of(found: FunctionType) -> list[Read]:
+    # The globals that a function may read. By ``globals()``, ``eval`` and kin these are all of its module;
+    # of a notebook, whose names hold arrays and results without end, those that its own texts name.
+    namespace = found.__globals__
+    names = reads_of(found.__code__).names
+    if not any(read.name in _READ_GLOBALS and read.name not in namespace for read in names):
+        return list(names)
+    module = sys.modules.get(str(namespace.get("__name__")))
+    if module is not None and vars(module) is namespace and module.__name__ != "__main__":
+        further = {name for name in _contents(module) if not isinstance(namespace[name], DistArray)}
+    else:
+        further = set(reads_of(found.__code__).texts) & set(namespace)
+    named = {read.name for read in names}
+    return [*names, *(Read(name, ((),)) for name in sorted(further - named - {"__name__"}))]
 
 
 def _imported(found: FunctionType) -> Iterator[tuple[ModuleType, tuple[Chain, ...]]]:
@@ -559,7 +579,7 @@ class _Sender(cloudpickle.Pickler):  # type: ignore[misc]  # without types
     def _by_value(self, found: FunctionType) -> tuple[Any, ...]:
         _, given, (attributes, slots), *_ = self._dynamic_function_reduce(found)
         namespace = found.__globals__
-        for read in reads_of(found.__code__).names:  # in classes inside of a function they are other steps
+        for read in _globals_of(found):  # in classes inside of a function they are other steps
             if read.name in namespace:
                 slots["__globals__"][read.name] = namespace[read.name]
         modules = {

@@ -169,9 +169,7 @@ def _extended(bases: _Bases, products: tuple[Apply, Apply], begin: DistArray, rn
     return made
 
 
-def _away_from(
-    right: DistArray, products: tuple[Apply, Apply], last: LanczosStep
-) -> LanczosStep:
+def _away_from(right: DistArray, products: tuple[Apply, Apply], last: LanczosStep) -> LanczosStep:
     # A step of Golub and Kahan's for C = A (1 - right' right), which is Lanczos' for C' C:
     # C v = alpha u + beta before, C' u = alpha v + beta v of the next step.
     forward, backward = products

@@ -39,26 +39,23 @@ def not_0(value: DistArray) -> DistArray:
     return where(value > 0, value, 1.0)
 
 
-def bidiagonal_outside(
-    sides: tuple[DistArray, DistArray], products: tuple[Apply, Apply], last: LanczosStep
-) -> LanczosStep:
+def bidiagonal_outside(right: DistArray, products: tuple[Apply, Apply], last: LanczosStep) -> LanczosStep:
     """Return the next step for what a matrix is outside of singular vectors, as Lanczos' of its square.
 
     Parameters
     ----------
-    sides
-        The left and right singular vectors, one in each row; zeros where there are none.
+    right
+        The right singular vectors, one in each row; zeros where there are none.
     products
         Record the products of a vector with the matrix A, and with its transpose.
     last
         The step before.
     """
-    # C = (1 - left' left) A (1 - right' right), and Lanczos' steps are for C' C:
+    # C = A (1 - right' right), and Lanczos' steps are for C' C:
     # C v = alpha u + beta before, C' u = alpha v + beta v of the next step.
-    (left, right), (forward, backward) = sides, products
+    forward, backward = products
     v = last.following
-    u = forward(v)
-    u = u - (left @ u) @ left - last.before
+    u = forward(v) - last.before
     alpha = norm(u)
     u = u / not_0(alpha)
     w = backward(u)

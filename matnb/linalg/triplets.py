@@ -87,11 +87,10 @@ def largest_triplets(
 
     def with_copies(state: _BidiagonalSearch, found: _BidiagonalRestart) -> _BidiagonalSearch:
         bases, kept = state.bases, arange(size) < k
-        known = num_kept_of(k, size, k)
-        sides = bases.left[:known], bases.right[:known]
-        start = outside(sides[1], rng)
+        known = bases.right[: num_kept_of(k, size, k)]
+        start = outside(known, rng)
         is_missing, before = copies_missing(
-            partial(bidiagonal_outside, sides, products),
+            partial(bidiagonal_outside, known, products),
             LanczosStep(zeros(m), start, asarray(0.0), asarray(0.0)),
             found.bounds,
             found.total,
@@ -119,21 +118,26 @@ def largest_triplets(
 
 
 def _extended(bases: _Bases, products: tuple[Apply, Apply], begin: DistArray, rng: Generator) -> _Bases:
+    # What the recurrence says is taken away first, so that the orthogonalization against all vectors seldom
+    # has to be done again: A v = size u + rest before, A' u = size v + rest next.
     forward, backward = products
 
-    def add_vectors(state: _Bases) -> _Bases:
-        left, right, seen, v, _ = state
+    def add_vectors(state: tuple[_Bases, DistArray, DistArray]) -> tuple[_Bases, DistArray, DistArray]:
+        (left, right, seen, v, _), before, beta = state
         j = begin + iteration()
         right[j] = v
-        u, size, along = against(left, forward(v))
+        u, size, along = against(left, forward(v) - beta * before)
+        along += beta * (arange(left.shape[0]) == j - 1)
         u = following(left, u, size, norm(along), rng)
         left[j] = u
         seen[:, j] = along
         seen[j, j] = size
-        w, rest, back = against(right, backward(u))
-        return _Bases(left, right, seen, following(right, w, rest, norm(back), rng), rest)
+        w, rest, back = against(right, backward(u) - size * v)
+        new = following(right, w, rest, size + norm(back), rng)
+        return _Bases(left, right, seen, new, rest), u, rest
 
-    made, _ = iterate(add_vectors, bases, max_iterations=bases.seen.shape[0] - begin)
+    start = (bases, zeros(bases.left.shape[1]), asarray(0.0))
+    (made, _, _), _ = iterate(add_vectors, start, max_iterations=bases.seen.shape[0] - begin)
     return made
 
 

@@ -24,10 +24,9 @@ def session() -> Iterator[None]:
 
 def counting(path: Path) -> Any:
     """Return a function that leaves a line in a file whenever it is called."""
-    name = str(path)
 
     def called(block: np.ndarray) -> np.ndarray:
-        with open(name, "a") as file:
+        with path.open("a") as file:  # by the function `open` it would read what cannot be followed
             file.write("called\n")
         return block + 1
 

@@ -199,7 +199,7 @@ FORGED: dict[str, Callable[[Path], object]] = {
     "mode 0666": lambda path: path.chmod(0o666),
     "mode 0620": lambda path: path.chmod(0o620),
     "a link": lambda path: (path.rename(path.with_name("own")), path.symlink_to("own")),
-    "version 1": lambda path: path.write_bytes(path.read_bytes().replace(b"\n\2\0", b"\n\1\0", 1)),
+    "version 1": lambda path: path.write_bytes(path.read_bytes().replace(b"\n\3\0", b"\n\1\0", 1)),
     "another's": lambda path: os.chown(path, NOBODY, NOBODY),
 }
 

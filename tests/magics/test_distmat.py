@@ -285,7 +285,7 @@ def test_start_status_and_stop(shell, capsys):
     shell.run_cell("%distmat status").raise_error()
     text = capsys.readouterr().out
     assert "2 workers" in text
-    assert " of 4 GB" in text
+    assert " of 1 GB" in text  # half of what the workers have
     run(shell, "%distmat stop")
     assert mn.active_session() is None
 

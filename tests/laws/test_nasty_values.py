@@ -35,8 +35,12 @@ UNCOMPARED = {
     "bincount", "bincount of two", "bincount with 2",  # NumPy writes outside its memory for 2**63 - 1
     "histogram_bin_edges of two",  # edges that are a handle are checked where they are used
 }  # fmt: skip
-# Of nothing at all NumPy takes indices of any dtype, one NaN for no quantiles, and a histogram without bins.
-UNCOMPARED_OF_NOTHING = {"take of two", "nanquantile of two", "nanpercentile of two", "histogram of two"}
+# Of nothing NumPy takes indices of any dtype, one NaN or an IndexError for no quantiles, and a histogram
+# without bins.
+UNCOMPARED_OF_NOTHING = {
+    "take of two", "quantile of two", "percentile of two", "nanquantile of two", "nanpercentile of two",
+    "histogram of two",
+}  # fmt: skip
 # Sums of products: NumPy's BLAS adds the four parts of complex products in an order of its own, and of
 # infinities and NaN among them only that they are not finite follows from the operands.
 PRODUCTS = {

@@ -27,8 +27,9 @@ SEEDS = (1, 2)
 BATCH = 24  # calls that are asked for together, in one plan
 GIVEN = [case for case in CASES if case.makers]
 FIRST = list({case.name: case for case in reversed(GIVEN)}.values())[::-1]
-LARGE = [case for case in CASES if case.large]
-FEW_LARGE = {case.name: case for case in LARGE if case.name in ("clip", "std", "cumsum", "roll")}
+ALL_LARGE = [case for case in CASES if case.large and case.name != "diag"]  # of which no dense copy fits
+LARGE = ALL_LARGE[::3]
+FEW_LARGE = {case.name: case for case in ALL_LARGE if case.name in ("clip", "std", "cumsum", "roll")}
 ONE_WORKER, DEFAULT_CUTS = {"workers": 1, "threads": 64}, {"workers": 3, "threads": 40}
 PROCESSES = {"workers": 2, "threads": 1, "processes": True}
 Settings = dict[str, Any]
@@ -114,8 +115,11 @@ def test_large_arrays_in_small_blocks_twice() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("all_are_data")
-@pytest.mark.parametrize("inline_bytes", [0, creation.INLINE_BYTES], ids=["before", "along"])
-@pytest.mark.parametrize("way", ["cut", "plain", "sparse"])
+@pytest.mark.parametrize(
+    ("way", "inline_bytes"),
+    [("cut", creation.INLINE_BYTES), ("sparse", 0)],
+    ids=["cut, along", "sparse, before"],
+)
 def test_each_call_twice(monkeypatch: pytest.MonkeyPatch, way: str, inline_bytes: int) -> None:
     monkeypatch.setattr(creation, "INLINE_BYTES", inline_bytes)  # a block is sent along with tasks, or before
     with mn.start(**DEFAULT_CUTS if inline_bytes else ONE_WORKER):
@@ -131,7 +135,7 @@ def test_each_function_twice_over_processes() -> None:
 
 
 @pytest.mark.slow
-def test_all_large_arrays_in_small_blocks_twice() -> None:
+def test_more_large_arrays_in_small_blocks_twice() -> None:
     with mn.start(**ONE_WORKER):
         check([one for case in LARGE for one in asked_twice([case], "large", is_large=True)])
 
@@ -310,10 +314,8 @@ def test_each_kind_of_source_twice(planned_anew: Callable[[], None]) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        DEFAULT_CUTS,
-        {**ONE_WORKER, "engine": "dask"},
-        {**DEFAULT_CUTS, "engine": "gang"},
         {"workers": 2, "threads": 2},
+        {"workers": 2, "threads": 2, "engine": "dask"},
         pytest.param(PROCESSES, marks=pytest.mark.cluster),
     ],
     ids=lambda settings: "-".join(map(str, settings.values())),

@@ -402,7 +402,7 @@ class CsvTable(TableSource):
 
     def _looked_into(self, lines: Lines) -> list[pyarrow.Array]:
         # The columns as text, from which values are made one by one column: spaces around them are left out,
-        # and the first that is none is told with its line.
+        # and the error names the line of the first that is none.
         import pyarrow
 
         chunk = lines.chunk()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -167,7 +168,35 @@ def is_missing(column: DistArray | Column) -> DistArray | None:
     return column != column if column.dtype.kind == "f" else None
 
 
-class TextColumn(Column):
+class OrderedColumn(Column, ABC):
+    """A column whose values have an order; a missing one is unequal to all, and neither less nor greater."""
+
+    __hash__ = None  # type: ignore[assignment]  # it compares value by value
+
+    @abstractmethod
+    def _compared(self, other: object, compare: Callable[[Any, Any], Any]) -> DistArray:
+        """Return where a comparison with a value or a column holds; nowhere where a value is missing."""
+
+    def __eq__(self, other: object) -> DistArray:  # type: ignore[override]  # value by value
+        return self._compared(other, lambda a, b: a == b)
+
+    def __ne__(self, other: object) -> DistArray:  # type: ignore[override]
+        return ~(self == other)  # type: ignore[no-any-return]  # True where a value is missing, as of NaN
+
+    def __lt__(self, other: object) -> DistArray:
+        return self._compared(other, lambda a, b: a < b)
+
+    def __le__(self, other: object) -> DistArray:
+        return self._compared(other, lambda a, b: a <= b)
+
+    def __gt__(self, other: object) -> DistArray:
+        return self._compared(other, lambda a, b: a > b)
+
+    def __ge__(self, other: object) -> DistArray:
+        return self._compared(other, lambda a, b: a >= b)
+
+
+class TextColumn(OrderedColumn):
     """Text as categories: workers store indices into the labels, -1 for missing text.
 
     Attributes
@@ -239,24 +268,6 @@ class TextColumn(Column):
         is_there = self.labels.index(other).as_py() >= 0
         found = compare(self.codes, below if is_there else below - 0.5)
         return found if not self.may_miss else found & ~self.missing  # type: ignore[no-any-return]
-
-    def __eq__(self, other: object) -> DistArray:  # type: ignore[override]  # value by value
-        return self._compared(other, lambda a, b: a == b)
-
-    def __ne__(self, other: object) -> DistArray:  # type: ignore[override]
-        return ~(self == other)  # type: ignore[no-any-return]  # True where a value is missing, as of NaN
-
-    def __lt__(self, other: object) -> DistArray:
-        return self._compared(other, lambda a, b: a < b)
-
-    def __le__(self, other: object) -> DistArray:
-        return self._compared(other, lambda a, b: a <= b)
-
-    def __gt__(self, other: object) -> DistArray:
-        return self._compared(other, lambda a, b: a > b)
-
-    def __ge__(self, other: object) -> DistArray:
-        return self._compared(other, lambda a, b: a >= b)
 
     # Numbers and times
 

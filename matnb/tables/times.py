@@ -17,7 +17,7 @@ from matnb.io.columns import NO_TIME
 from matnb.io.durations import PER_SECOND, duration_texts
 from matnb.io.texts import whole_offset
 from matnb.lazy.array import DistArray
-from matnb.tables.columns import Column, shown_value
+from matnb.tables.columns import Column, OrderedColumn, shown_value
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.zones import (
     checked_zone,
@@ -76,7 +76,7 @@ class ZonedDtype:
         return str(self)
 
 
-class TimeColumn(Column):
+class TimeColumn(OrderedColumn):
     """Dates and times, or durations, as NumPy's datetime64 and timedelta64; missing values are NaT.
 
     The difference of two times is a duration; durations can be added to times and to each other. Both can be
@@ -319,24 +319,6 @@ class TimeColumn(Column):
             if isinstance(column, TimeColumn) and column.may_miss:
                 found = found & ~column.missing
         return found  # type: ignore[no-any-return]  # a handle
-
-    def __eq__(self, other: object) -> DistArray:  # type: ignore[override]
-        return self._compared(other, lambda a, b: a == b)
-
-    def __ne__(self, other: object) -> DistArray:  # type: ignore[override]
-        return ~(self == other)  # type: ignore[no-any-return]  # True where a value is missing, as of NaT
-
-    def __lt__(self, other: object) -> DistArray:
-        return self._compared(other, lambda a, b: a < b)
-
-    def __le__(self, other: object) -> DistArray:
-        return self._compared(other, lambda a, b: a <= b)
-
-    def __gt__(self, other: object) -> DistArray:
-        return self._compared(other, lambda a, b: a > b)
-
-    def __ge__(self, other: object) -> DistArray:
-        return self._compared(other, lambda a, b: a >= b)
 
     def _lengths(self, other: object) -> TimeColumn | np.timedelta64 | None:
         # A length of time, that is added.

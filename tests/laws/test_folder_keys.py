@@ -7,19 +7,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv, feather, parquet
+from reading import read_table
 
 import matnb as mn
-from matnb.blocks.formats import to_numpy
 from matnb.errors import FileContentWarning, MissingFileError, OptionError
-from matnb.io.columns import ColumnSource
 from matnb.io.folders import open_files
-from matnb.ops.creation import read_blocks
 
 WRITERS = {"parquet": parquet.write_table, "csv": csv.write_csv, "feather": feather.write_feather}
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -31,26 +28,7 @@ def write(path: Path, rows: list[int]) -> None:
 
 
 def read(where: Any, num_pieces: int = 3, **options: Any) -> dict[str, list[Any]]:
-    source = open_files(where, **options)
-    context = source.merge([source.summary(source.parse(piece)) for piece in source.pieces(num_pieces)])
-    found: dict[str, list[Any]] = {}
-    for place, facts in enumerate(context.found.columns):
-        values, mask = (
-            np.concatenate(
-                [to_numpy(one) for one in read_blocks(ColumnSource(source, place, gone), num_pieces)[1]]
-            )
-            for gone in (False, True)
-        )
-        if facts.labels is not None:
-            labels = [*facts.labels.to_pylist(), None]
-            found[facts.name] = [labels[code] for code in values]
-        elif facts.kind.unit:
-            found[facts.name] = values.view(facts.kind.dtype).astype(str).tolist()
-        else:
-            found[facts.name] = [
-                None if gone else one for one, gone in zip(values.tolist(), mask, strict=True)
-            ]
-    return found
+    return read_table(open_files(where, **options), num_pieces)
 
 
 @settings(max_examples=15)

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from reading import read_table
 
 from matnb.blocks.formats import to_numpy
 from matnb.errors import FileContentWarning, FileFormatError, OptionError
@@ -43,27 +44,7 @@ def read(data: bytes | str, num_pieces: int = 1, **options: Any) -> dict[str, li
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.csv")
         path.write_bytes(data if isinstance(data, bytes) else data.encode())
-        source = open_source(path, **options)
-        context = source.merge([source.summary(source.parse(piece)) for piece in source.pieces(num_pieces)])
-        found: dict[str, list[Any]] = {}
-        for place, facts in enumerate(context.found.columns):
-            values, mask = (
-                np.concatenate(
-                    [to_numpy(one) for one in read_blocks(ColumnSource(source, place, gone), num_pieces)[1]]
-                )
-                for gone in (False, True)
-            )
-            if facts.labels is not None:
-                labels = [*facts.labels.to_pylist(), None]
-                found[facts.name] = [labels[code] for code in values]
-            elif facts.kind.unit:
-                found[facts.name] = values.view(facts.kind.dtype).astype(str).tolist()
-            else:
-                gone = np.isnan(values) if values.dtype.kind == "f" else mask
-                found[facts.name] = [
-                    None if one else value for one, value in zip(gone, values.tolist(), strict=True)
-                ]
-    return found
+        return read_table(open_source(path, **options), num_pieces)
 
 
 def quoted(texts: list[str | None]) -> list[str]:

@@ -48,7 +48,7 @@ def write(folder: Path, texts: dict[str, str], number: int, blank: str = "") -> 
         path = folder / f"{name}.py"
         path.parent.mkdir(exist_ok=True)
         path.write_text(HEAD + blank + text.replace("NUMBER", str(number)) + "\n")
-        # A worker process may leave its bytecode, which is told from an edit's by the time in whole seconds.
+        # Bytecode that a worker process left counts as that of the edit unless whole seconds differ.
         seconds = 1_700_000_000 + next(_EDITS)
         os.utime(path, (seconds, seconds))
 

@@ -1,4 +1,4 @@
-"""A run that nothing comes of is looked into: what can never end is told, what only takes long goes on."""
+"""A run without progress is looked into: one that can never end is an error, a slow one goes on."""
 
 from __future__ import annotations
 

@@ -51,6 +51,7 @@ _HEAR_SECONDS = 0.002
 _STARTING_SECONDS = 1.0
 _LOOK_SECONDS = 0.05
 _LATE_SECONDS, _LATE_LOOK_SECONDS = 600.0, 1.0  # how long a block may be on its way
+_RECENT_SECONDS = 600.0  # in which a loss is news
 _CONNECT_AGAIN = "or connect again by mn.connect(...)"
 # A paused worker keeps its blocks and goes on when it has memory again.
 _USABLE = ("running", "paused")
@@ -208,6 +209,10 @@ class DaskCluster:
         if self._servers is None:
             return Attendance(num_now, num_gone, None, "", refused, away)
         return Attendance(num_now, num_gone, self._servers.num_workers, self._servers.trouble)
+
+    def recent_attendance(self) -> Attendance:
+        """Return which workers are there, and of those that are gone the ones of the last ten minutes."""
+        return self.attendance(time.monotonic() - _RECENT_SECONDS)
 
     @property
     def seconds_away(self) -> float:

@@ -44,10 +44,9 @@ def check_plan(plan: Plan, owners: Collection[int] = (), present: Collection[Slo
             _hold(not holds_arrays(step.operator), f"{task.key}: {step.operator} holds an array of one run")
     for stage in plan.stages:
         if isinstance(stage.expression, Data):
-            given = [task for task in plan.tasks if task.key in stage.tasks]
-            _hold(
-                not any(task.steps for task in given), f"a value of {stage.expression} is written in a task"
-            )
+            keys = set(stage.tasks)
+            is_written = any(task.steps for task in plan.tasks if task.key in keys)
+            _hold(not is_written, f"a value of {stage.expression} is written in a task")
     at = {one.key: one.owner for one in plan.shipments} | {one.key: one.owner for one in plan.tasks}
     for stage in plan.stages:
         missing = set(stage.tasks) - made - there

@@ -572,6 +572,7 @@ class PlanWriter:
         needed = _needed({key for array in outputs.values() for key in array.keys}, self._tasks)
         tasks, owners = tuple(task for task in self._tasks if task.key in needed), self.slots.owners
         if len(tasks) < len(self._tasks):
+            self._inline = {slot: one for slot, one in self._inline.items() if slot in needed}
             self._shipments = [one for one in self._shipments if one.key in needed]
             made = [(one, tuple(key for key in one.tasks if key in needed)) for one in self._stages]
             self._stages = [replace(one, tasks=left) for one, left in made if left or not one.tasks]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -21,7 +20,6 @@ from matnb.session.current import active_session, next_session_text
 from matnb.session.settings import config_with
 
 _LEAST_FREE_BYTES = 10**9
-_RECENT_SECONDS = 600.0  # in which a loss is news
 _FULL = 0.8  # of a worker's memory
 _MOST_NAMED = 3
 _NO_PORTS = ("inproc://", f"{SCHEME}://")
@@ -151,7 +149,7 @@ def doctor() -> Diagnosis:
         found, apart = places(cluster), paths(cluster)
     except MatnbError as error:
         found, problem = places(None), str(error)
-    attendance = cluster.attendance(time.monotonic() - _RECENT_SECONDS)
+    attendance = cluster.recent_attendance()
     num_alive, num_gone = attendance.num_now, attendance.num_gone
     seen = Circumstances(
         found, config, cluster.description, cluster.owned, num_gone, free, has_widgets, problem,

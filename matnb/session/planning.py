@@ -45,7 +45,6 @@ from matnb.program.plan import Plan, Stored, Workers
 from matnb.program.writer import Slots
 
 _COUNTED = MatMul | MaskedMatMul | Choice  # large ones of sparse arrays are planned by counts
-_RECENT_SECONDS = 600.0  # in which a loss is news
 _RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four
 _RESTORE_SECONDS = 90.0  # at most, for one of ours that is being started again
 
@@ -251,7 +250,7 @@ class Planner:
             if not self._cluster.alive():
                 self._cluster.refresh()
         numbers = self._cluster.alive()
-        return self._workers_of(numbers), self._cluster.attendance(time.monotonic() - _RECENT_SECONDS)
+        return self._workers_of(numbers), self._cluster.recent_attendance()
 
     def _workers_of(self, numbers: tuple[int, ...]) -> Workers:
         chosen = [self._cluster.workers[number] for number in numbers]

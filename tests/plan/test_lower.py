@@ -288,6 +288,12 @@ def test_small_data_is_sent_along_with_the_tasks_and_is_not_in_them():
     assert len(lower([data(seed=11).expression], (), {}, THREE).shipments) == 3
 
 
+def test_data_of_blocks_that_nobody_reads_is_not_sent_along():
+    x = mn.asarray(np.arange(1000.0), blocks=4)
+    plan = lower([x[:100].expression], (), {}, THREE)
+    assert [one.region for one in plan.inline.values()] == [((0, 250),)]
+
+
 def test_data_that_is_nowhere_is_refused():
     with pytest.raises(KeyError):
         lower([Data(b"nowhere", (3,), FLOAT, False)], (), {}, ONE)

@@ -117,7 +117,7 @@ def check_used_again(pairs: list, workers: Workers, optimizes: bool, is_stored: 
     there, blocks = on_workers(others, workers) if is_stored else ({}, {})
     form = structural_key(topological(roots, stored), stored, roots, (), workers)
     again = structural_key(topological(others, there), there, others, (), workers)
-    if len(set(others)) < len(roots) or len(there) < len(stored):
+    if len(set(others)) < len(roots) or len(again.nodes) < len(form.nodes):
         return  # the other numbers are equal to each other
     assert form.key == again.key
     first = planned(form, roots, stored, workers, optimizes)

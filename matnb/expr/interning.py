@@ -44,6 +44,8 @@ class Interned(type):
             own.update(zip(form.names, values))  # noqa: B905  as many, which was looked at
             own["digest"] = digest
             node.__post_init__()
+            if form.functions and any(own[name].not_followed for name in form.functions):
+                own["is_made_anew"] = True
             kept = _NodeRef(node, _forget)
             kept.digest = digest
             with Interned._lock:
@@ -83,6 +85,8 @@ class NodeFields(NamedTuple):
         Of the fields that hold no operands, and what picks their values.
     source, operands, inputs
         Where among the fields a source is, those of one operand each, and that of several.
+    functions
+        Of the fields that hold a user's function, the names.
     are_plain
         Whether parameters that compare equal are the same.
     """
@@ -95,6 +99,7 @@ class NodeFields(NamedTuple):
     source: int | None
     operands: tuple[int, ...]
     inputs: int | None
+    functions: tuple[str, ...]
     are_plain: bool
 
     def complete(self, values: tuple[Hashable, ...], named: dict[str, Hashable]) -> tuple[Hashable, ...]:
@@ -121,6 +126,7 @@ def node_fields(node_class: type[Expr]) -> NodeFields:
         names.index("source") if "source" in names else None,
         tuple(place for place, name in enumerate(names) if name in hold and name != "inputs"),
         names.index("inputs") if "inputs" in hold else None,
+        tuple(field.name for field in own if field.type == "Function"),
         node_class.plain,
     )
 

@@ -112,7 +112,7 @@ class Foreach(Expr):
         if self.cuts and Grid(self.cuts).shape != space:
             raise ShapeError(f"foreach: cuts {self.cuts} of axes of lengths {space}")
         self._settle(space, np.dtype(np.uint8), False, *self.inputs)
-        if self.token or self.function.not_followed:
+        if self.token:
             self.__dict__["is_made_anew"] = True
 
     @property

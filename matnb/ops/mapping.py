@@ -74,7 +74,7 @@ class MapBlocks(Expr):
                 "and the like, with mn.reduce_blocks, or call mn.replicated on a small array"
             )
         self._settle(self.lengths, self.element, self.is_sparse, *self.inputs)
-        if self.token or self.function.not_followed:
+        if self.token:
             self.__dict__["is_made_anew"] = True
 
     @property
@@ -172,8 +172,6 @@ class Replicated(Expr):
 
     def __post_init__(self) -> None:
         self._settle((packed_bytes(self.outputs),), np.dtype(np.uint8), False, *self.inputs)
-        if self.function.not_followed:
-            self.__dict__["is_made_anew"] = True
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"{self.function.name}({', '.join(operands)})"
@@ -196,8 +194,6 @@ class ReduceBlocks(Expr):
     def __post_init__(self) -> None:
         _check_rows(self.cut, "reduce_blocks")
         self._settle((packed_bytes(self.outputs),), np.dtype(np.uint8), False, *self.inputs)
-        if self.function.not_followed or self.combine.not_followed:
-            self.__dict__["is_made_anew"] = True
 
     @property
     def cut(self) -> tuple[Expr, ...]:

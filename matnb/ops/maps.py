@@ -264,18 +264,16 @@ def _write_piece(
                 values[node, own] = value(*read[0])
             else:
                 assert isinstance(node, Pad), "of others something is around the rectangle"
-                number = _constant_of(node, own)
-                constant = Literal(number.tobytes(), (), number.dtype)
-                values[node, own] = _write_constant(task, constant, region_shape(own))
+                values[node, own] = _write_constant(task, _constant_of(node, own), region_shape(own))
     return [value(node, operand_region(node.shape, region)) for node in wanted]
 
 
-def _write_constant(task: TaskWriter, number: Literal, shape: tuple[int, ...]) -> tuple[bool, int]:
+def _write_constant(task: TaskWriter, number: np.generic, shape: tuple[int, ...]) -> tuple[bool, int]:
     # Few go with the plan.
     if prod(shape) <= _FEW:
-        return task.do(Constant.filled(number, shape))
-    size = prod(shape) * number.dtype.itemsize
-    return task.do(Stretch(shape), task.do(Constant.of(number, ())), num_bytes=size)
+        return task.do(Constant.filled(number, shape, number.dtype))
+    size, alone = prod(shape) * number.itemsize, Constant.filled(number, (), number.dtype)
+    return task.do(Stretch(shape), task.do(alone), num_bytes=size)
 
 
 # Arrays made of a rectangle and of what is around it, such as u[1:-1, 1:-1] = f(u), and slices that lie in
@@ -315,12 +313,13 @@ def _rectangle_of(node: Expr) -> Region:
     raise TypeError(f"{type(node).__name__} has no rectangle")
 
 
-def _constant_of(node: Pad, region: Region) -> np.ndarray:
+def _constant_of(node: Pad, region: Region) -> np.generic:
     # What is in a region around a rectangle: the last axis along which it is outside says.
     for axis in reversed(range(node.ndim)):
         (low, high), (start, stop) = _rectangle_of(node)[axis], region[axis]
         if stop <= low or start >= high:
-            return np.frombuffer(node.constants[axis][start >= high], node.dtype).reshape(())
+            number: np.generic = np.frombuffer(node.constants[axis][start >= high], node.dtype)[0]
+            return number
     raise ValueError(f"{region} is not around the rectangle")
 
 

@@ -85,8 +85,6 @@ class AssociativeScan(Expr):
     def __post_init__(self) -> None:
         made = self.inputs[self.output]
         self._settle(made.shape, made.dtype, False, *self.inputs)
-        if self.function.not_followed:
-            self.__dict__["is_made_anew"] = True
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"associative_scan({self.function.name}, {', '.join(operands)})"

@@ -189,8 +189,6 @@ class SelectBy(Expr):
         if not self.operand.sparse:
             raise ShapeError("stored entries can be selected from a sparse array only")
         self._settle(self.operand.shape, self.operand.dtype, True, self.operand)
-        if self.function.not_followed:
-            self.__dict__["is_made_anew"] = True
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"select({operands[0]}, {self.function.name})"

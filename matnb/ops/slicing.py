@@ -68,7 +68,6 @@ def _(node: Index, writer: PlanWriter, workers: Workers) -> None:
         block.do(Take(key), block.read(source.keys[grid.number(index)]))
         if node.operand.sparse:
             block.take(_KEPT_BYTES * writer.entries_of(node.operand, grid.region(index)))
-        block.num_bytes = writer.bytes_of(node) // out.num_blocks
 
 
 def sliced_layout(node: Index, layout: Layout) -> Layout:

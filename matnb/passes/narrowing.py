@@ -20,6 +20,7 @@ from matnb.expr.nodes import (
     Shape,
     Transpose,
 )
+from matnb.expr.retention import is_made_in_parts
 from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite, until_settled
 from matnb.ops.indexing import Put
 from matnb.ops.ordering import ArgSort, Smallest, Sort
@@ -54,7 +55,7 @@ def _parts_read(graph: ExprGraph, uses: Uses) -> set[Expr]:
         if isinstance(node, Index):
             slices[node] = frozenset([node])
         elif (
-            (isinstance(node, Elementwise | Broadcast | Transpose | Put | Create) or _is_cut_source(node))
+            (isinstance(node, Elementwise | Broadcast | Transpose | Put) or is_made_in_parts(node))
             and node not in uses.kept
             and (users := uses.of(node))
             and all(isinstance(user, Index) or user in partly for user in users)
@@ -142,10 +143,6 @@ class _Narrower:
             not _meet(one, other) for one, other in zip(map(_range, put.key), map(_range, key), strict=True)
         )
         return Index(put.operand, key) if apart and put in self._partly else None
-
-
-def _is_cut_source(node: Expr) -> bool:
-    return isinstance(node, Regrid) and isinstance(node.operand, Create)
 
 
 def _made_within(source: Create | Regrid, key: Key) -> Expr | None:

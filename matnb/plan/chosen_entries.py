@@ -1,8 +1,8 @@
 """How many entries a selection of a sparse array has: slices, lists of rows or columns, masks.
 
-So it is of Kronecker's product, which has each entry of one with each of the other.
+The same holds for a Kronecker product, which pairs every entry of one with every entry of the other.
 
-Few rows of a grown graph have most of its entries, so that an average says little of some of them. Counts of
+Few rows of a grown graph have most of its entries, so an average says little about some of them. Counts of
 rows and columns are expressions like any other, and are chosen from in the same way.
 """
 
@@ -14,14 +14,13 @@ from math import prod
 import numpy as np
 
 from matnb.blocks.creation import Full
-from matnb.blocks.formats import sparse_bytes
 from matnb.expr.nodes import Create, Elementwise, Expr, Index, Literal, MaskedMatMul, MatMul, Reduce
 from matnb.ops.contracting import Kron
 from matnb.ops.dynamic_slicing import DynamicSlice
 from matnb.ops.indexing import Pick, Put
 from matnb.ops.reshaping import RepeatEach
 from matnb.ops.selecting import Compress
-from matnb.plan.product_entries import WORTH_COUNTING_BYTES, entries_along, meetings
+from matnb.plan.product_entries import entries_along, is_worth_counting, meetings
 from matnb.program.plan import Stage
 
 Choice = Index | Pick | Compress | DynamicSlice | RepeatEach | Kron
@@ -38,7 +37,7 @@ def choices_worth_counting(stages: Iterable[Stage], entries: Mapping[Expr, int])
     """
     for node in dict.fromkeys(one for stage in stages for one in stage.inside):
         most = most_chosen(node, entries)
-        if most is not None and sparse_bytes(node.shape[0], most, node.dtype) > WORTH_COUNTING_BYTES:
+        if most is not None and is_worth_counting(node, most):
             yield node
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from matnb.blocks.kernels.calls import Function
 from matnb.expr.control import Body, Cond, Loop, Variable
 from matnb.expr.interning import node_fields
 from matnb.expr.nodes import Elementwise, Expr, Literal, Regrid
@@ -194,8 +193,8 @@ def _not_remembered(node: Expr) -> list[str]:
     # Why what a user's function gives is computed again where it is written again.
     return [
         f"not remembered: {one.name} reads {one.not_followed}, which cannot be followed"
-        for name in node_fields(type(node)).parameter_names
-        if isinstance(one := getattr(node, name), Function) and one.not_followed
+        for one in (getattr(node, name) for name in node_fields(type(node)).functions)
+        if one.not_followed
     ]
 
 

@@ -68,6 +68,11 @@ def most_entries(node: Expr, entries: Mapping[Expr, int]) -> int:
     return min(rows * columns, left * min(columns, right), right * min(rows, left))
 
 
+def is_worth_counting(node: Expr, most: int) -> bool:
+    """Tell whether a sparse array that stores ``most`` entries would be so large that a count matters."""
+    return sparse_bytes(node.shape[0], most, node.dtype) > WORTH_COUNTING_BYTES
+
+
 def worth_counting(stages: Iterable[Stage], entries: Mapping[Expr, int]) -> Iterator[Expr]:
     """Yield the products of sparse arrays in a plan that may be so large that this matters."""
     for node in dict.fromkeys(one for stage in stages for one in stage.inside):
@@ -75,7 +80,7 @@ def worth_counting(stages: Iterable[Stage], entries: Mapping[Expr, int]) -> Iter
             continue
         if isinstance(node, MaskedMatMul) and node.mask.sparse and not node.complement:
             continue  # the mask has as many
-        if sparse_bytes(node.shape[0], most_entries(node, entries), node.dtype) > WORTH_COUNTING_BYTES:
+        if is_worth_counting(node, most_entries(node, entries)):
             yield node
 
 

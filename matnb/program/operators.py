@@ -45,9 +45,9 @@ class Constant:
         return cls(part.tobytes(), part.shape, part.dtype)
 
     @classmethod
-    def filled(cls, literal: Literal, shape: tuple[int, ...]) -> Constant:
-        """Return an array of a shape, filled with a literal that is a single number."""
-        return cls(literal.content * prod(shape), shape, literal.dtype)
+    def filled(cls, number: np.generic | int, shape: tuple[int, ...], dtype: np.dtype) -> Constant:
+        """Return an array of a shape, filled with a number."""
+        return cls(np.array(number, dtype).tobytes() * prod(shape), shape, dtype)
 
     @property
     def block(self) -> Dense:

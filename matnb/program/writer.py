@@ -571,29 +571,30 @@ class PlanWriter:
         outputs = {root: self.registers[root] for root in roots if root not in self._stored}
         needed = _needed({key for array in outputs.values() for key in array.keys}, self._tasks)
         tasks, owners = tuple(task for task in self._tasks if task.key in needed), self.slots.owners
+        inline, shipments, stages = self._inline, self._shipments, self._stages
         if len(tasks) < len(self._tasks):
-            self._inline = {slot: one for slot, one in self._inline.items() if slot in needed}
-            self._shipments = [one for one in self._shipments if one.key in needed]
-            made = [(one, tuple(key for key in one.tasks if key in needed)) for one in self._stages]
-            self._stages = [replace(one, tasks=left) for one, left in made if left or not one.tasks]
+            inline = {slot: one for slot, one in inline.items() if slot in needed}
+            shipments = [one for one in shipments if one.key in needed]
+            made = [(one, tuple(key for key in one.tasks if key in needed)) for one in stages]
+            stages = [replace(one, tasks=left) for one, left in made if left or not one.tasks]
         moved = {
             (key, task.owner)
             for task in tasks
             for key in task.inputs
             if owners.get(key, task.owner) != task.owner
         }
-        shipped = [shipment.key for shipment in self._shipments]
+        shipped = [shipment.key for shipment in shipments]
         staying = {key for array in outputs.values() for key in array.keys}
         return Plan(
             tasks,
-            tuple(self._stages),
-            tuple(self._shipments),
+            tuple(stages),
+            tuple(shipments),
             outputs,
             self.reused,
             peaks(tasks, self._sizes, owners, shipped, staying, self.workers.threads),
             sum(self._sizes.get(key, 0) for key, _ in moved),
             lasting=self._lasting,
-            inline=self._inline,
+            inline=inline,
             sizes=self._sizes,
         )
 

@@ -35,7 +35,7 @@ from matnb.pictures.quantities import bytes_text
 from matnb.plan.chosen_entries import Choice, choices_worth_counting, most_chosen
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.lower import lower
-from matnb.plan.product_entries import ProductCounts, worth_counting
+from matnb.plan.product_entries import ProductCounts, is_worth_counting, worth_counting
 from matnb.plan.program_cache import PlanCache, Planned, Scattering
 from matnb.plan.structural_key import structural_key
 from matnb.plan.transposes import scatters
@@ -57,6 +57,8 @@ def _sliced_sources(
 ) -> dict[Expr, float]:
     # Of what is made from parameters, with few functions of it, and only slices are read of: how much of it
     # these are.
+    if not any(is_made_in_parts(node) for node in needed):
+        return {}
     depths: dict[Expr, int] = {}
     for node in needed:
         if node in known:
@@ -222,7 +224,8 @@ class Planner:
     def large_products(self, plan: Plan) -> list[Expr]:
         """Return what a plan makes of sparse arrays by counts of their entries: products and choices."""
         made = [one for stage in plan.stages for one in stage.inside]
-        if not any(one.sparse and isinstance(one, _COUNTED) for one in made):
+        sparse = (one for one in made if one.sparse and isinstance(one, _COUNTED))
+        if not any(is_worth_counting(one, one.size) for one in sparse):
             return []
         entries = estimate_entries(made, plan.reused, self.counted, most_chosen)
         return [*worth_counting(plan.stages, entries), *choices_worth_counting(plan.stages, entries)]
@@ -345,12 +348,16 @@ class Planner:
             return 0
         workers = self.workers()
         bare = rewrite(ExprGraph(roots, known), lambda node: node.operand if node in asked else None).roots
-        peaks = self._anew(bare, [], known, {}, workers).plan.peaks
-        staying = self._store.bytes_staying({*known, *self.in_use})
-        if self._lacking(peaks, self._with_ahead(staying)):
+        entries = estimate_entries(asked, known, self.counted)
+        sizes = {node: estimate_bytes(node, entries[node]) for node in asked}
+        largest = max(asked, key=sizes.__getitem__)
+        try:
+            peaks = self._anew(bare, [], known, {}, workers).plan.peaks
+            num_blocks = regular_grid(largest, sizes[largest], workers).num_blocks
+        except TooLargeError:
             return 0
-        largest = max(asked, key=lambda node: node.size * node.dtype.itemsize)
-        return regular_grid(largest, estimate_bytes(largest, largest.size), workers).num_blocks
+        staying = self._store.bytes_staying({*known, *self.in_use})
+        return 0 if self._lacking(peaks, self._with_ahead(staying)) else num_blocks
 
     def make_room(self, peaks: Mapping[int, int], needed: Collection[Expr]) -> Mapping[int, int]:
         """Have arrays give way to so much memory on each worker, if that makes room enough.

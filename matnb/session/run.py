@@ -234,16 +234,19 @@ class Runner:
             planned = self.planner.planned(roots, live)  # passes gave an expression the name of a known value
         if self.balancer.before_run(planned.plan):
             planned = self.planner.planned(roots, live)
-        products = self.planner.large_products(planned.plan)
-        for _ in range(_MOST_COUNTS) if products else ():
-            missing = [one for one in products if one not in self.planner.counted]
+        products = new = self.planner.large_products(planned.plan)
+        for _ in range(_MOST_COUNTS) if new else ():
+            missing = [one for one in new if one not in self.planner.counted]
             if missing:
                 self._count(missing)
             planned = self.planner.planned(roots, live, products)
             if not missing:
                 break
-            products = self.planner.large_products(planned.plan)  # what is made of these may be large, too
-            products = [*products, *(one for one in missing if one not in products)]
+            # What is made of these may be large, too.
+            new = [one for one in self.planner.large_products(planned.plan) if one not in products]
+            if not new:
+                break
+            products = [*products, *new]
         less = partial(self.planner.planned, roots, set(), products) if live else None
         planned = self._fitting(planned, roots, less, record)
         plan, optimized = planned.plan, planned.optimized

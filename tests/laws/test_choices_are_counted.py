@@ -89,7 +89,7 @@ def session() -> Iterator[Session]:
     ["listed rows", "listed columns", "corner", "mask", "repeated by counts", "kron", "rows, then columns"],
 )
 def test_no_more_is_stored_than_was_projected(session, monkeypatch, law: str, way: str) -> None:
-    monkeypatch.setattr("matnb.plan.chosen_entries.WORTH_COUNTING_BYTES", 0)
+    monkeypatch.setattr("matnb.plan.product_entries.WORTH_COUNTING_BYTES", 0)
     A = mn.asarray(drawn(LAWS[law], 600, 500, 9000), blocks=(3, 1)).persist()
     B = mn.asarray(drawn(LAWS[law], 30, 20, 60)).persist()
     projected: list[int] = []

@@ -52,6 +52,8 @@ _STARTING_SECONDS = 1.0
 _LOOK_SECONDS = 0.05
 _LATE_SECONDS, _LATE_LOOK_SECONDS = 600.0, 1.0  # how long a block may be on its way
 _RECENT_SECONDS = 600.0  # in which a loss is news
+# A newcomer that is silent is asked again after this, and then after twice as long each time, up to the other.
+_ASK_AGAIN_SECONDS, _MOST_ASK_AGAIN_SECONDS = 1.0, 60.0
 _CONNECT_AGAIN = "or connect again by mn.connect(...)"
 # A paused worker keeps its blocks and goes on when it has memory again.
 _USABLE = ("running", "paused")
@@ -94,7 +96,7 @@ class Attendance:
     trouble
         Why one of ours could not be started again the last time, or nothing.
     refused
-        What is wrong with each that has come and cannot be used.
+        What is wrong with each that has come and cannot be used, or does not answer.
     seconds_away
         For how long the scheduler has not been there.
     """
@@ -161,6 +163,7 @@ class DaskCluster:
         self._has_newcomers = False
         self._compared, self._patience = compared, patience_seconds
         self._refused: dict[str, str] = {}
+        self._silent: dict[str, tuple[float, float]] = {}  # newcomers: when to ask again, and after how long
         self.num_breaks, self._num_mended = 0, 0
         self._broken_at = 0.0
         self._refreshing = threading.Lock()
@@ -205,7 +208,8 @@ class DaskCluster:
         """
         with self._lock:
             num_now, num_gone = len(self._alive), sum(when > since for when in self._losses)
-            refused, away = tuple(self._refused.values()), self.seconds_away
+            silent = [f"worker {address} does not answer" for address in self._silent]
+            refused, away = (*self._refused.values(), *silent), self.seconds_away
         if self._servers is None:
             return Attendance(num_now, num_gone, None, "", refused, away)
         return Attendance(num_now, num_gone, self._servers.num_workers, self._servers.trouble)
@@ -227,8 +231,9 @@ class DaskCluster:
 
     @property
     def has_newcomers(self) -> bool:
-        """Whether workers have come that the scheduler was not asked for yet."""
-        return self._has_newcomers
+        """Whether workers have come that the scheduler was not asked for yet, or are to be asked again."""
+        with self._lock:
+            return self._has_newcomers or any(self._is_due(address) for address in self._silent)
 
     def refresh(self) -> None:
         """Ask the scheduler who is there; newcomers, such as restarted workers, get new numbers.
@@ -255,7 +260,7 @@ class DaskCluster:
         The scheduler tells of a worker before that takes tasks; ``waits`` tells whether to wait a little.
         """
         deadline = time.monotonic() + (_STARTING_SECONDS if waits else 0.0)
-        while self._has_newcomers:
+        while self.has_newcomers:
             self._has_newcomers = False
             self.refresh()
             if self._has_newcomers:
@@ -390,7 +395,7 @@ class DaskCluster:
         try:
             self.client.sync(self._said, farewell, callback_timeout=_IMPORT_SECONDS)
         except (*BROKEN, AttributeError) as error:
-            raise ClusterError(f"the scheduler of {self.description} does not answer: {error}") from error
+            raise self._no_answer(error) from error
 
     async def _said(self, farewell: Farewell) -> None:
         await self.client.register_plugin(farewell, farewell.name)
@@ -400,7 +405,7 @@ class DaskCluster:
         with self._lock:
             self._alive, self._numbers = frozenset(), {}
             self._losses.clear()
-            self._compared, self._refused, self._plugins = frozenset(), {}, {}
+            self._compared, self._refused, self._silent, self._plugins = frozenset(), {}, {}, {}
             self.num_breaks += 1
             self._broken_at = time.monotonic()
             self._has_newcomers = True
@@ -450,9 +455,9 @@ class DaskCluster:
         with self._lock:
             self._lost_meanwhile, num_breaks = frozenset(), self.num_breaks
         known, listed, has_starting = self._ask_scheduler(_ANSWER_SECONDS)
-        known, has_silent = self._sorted_out(known)
+        known = self._sorted_out(known)
         with self._lock:
-            if has_starting or has_silent:  # others set it too, on another thread
+            if has_starting:  # others set it too, on another thread
                 self._has_newcomers = True
             if num_breaks != self.num_breaks:
                 return  # it is looked again, after the next mending
@@ -470,24 +475,39 @@ class DaskCluster:
             with contextlib.suppress(*BROKEN, AttributeError):  # then they take no part in a gang
                 self.client.sync(self._put_on, newcomers, names, callback_timeout=_ANSWER_SECONDS)
 
-    def _sorted_out(self, known: dict[str, WorkerInfo]) -> tuple[dict[str, WorkerInfo], bool]:
-        # The workers whose versions work with those here, and whether others have not said theirs yet.
+    def _sorted_out(self, known: dict[str, WorkerInfo]) -> dict[str, WorkerInfo]:
+        # The workers whose versions work with those here.
+        if self.owned:
+            return known
         with self._lock:
             self._refused = {one: why for one, why in self._refused.items() if one in known}
-        new = [one for one in known if one not in self._compared and one not in self._refused]
-        if self.owned or not new:
-            return {address: info for address, info in known.items() if address not in self._refused}, False
-        try:
-            usable, refused = sort_out(self.client, new, _ANSWER_SECONDS)
-        except (*BROKEN, AttributeError) as error:
-            raise ClusterError(f"the scheduler of {self.description} does not answer: {error}") from error
-        with self._lock:
-            self._compared |= usable
-            self._refused.update(refused)
-        usable = self._compared
-        return {address: info for address, info in known.items() if address in usable}, (
-            len(usable.union(self._refused).intersection(new)) < len(new)
-        )
+            self._silent = {one: when for one, when in self._silent.items() if one in known}
+            asked = [
+                one
+                for one in known
+                if one not in self._compared and one not in self._refused and self._is_due(one)
+            ]
+        if asked:
+            try:
+                usable, refused = sort_out(self.client, asked, _ANSWER_SECONDS)
+            except (*BROKEN, AttributeError) as error:
+                raise self._no_answer(error) from error
+            with self._lock:
+                self._compared |= usable
+                self._refused.update(refused)
+                for one in asked:
+                    _, pause = self._silent.pop(one, (0.0, _ASK_AGAIN_SECONDS))
+                    if one not in usable and one not in refused:
+                        twice = min(2 * pause, _MOST_ASK_AGAIN_SECONDS)
+                        self._silent[one] = time.monotonic() + pause, twice
+        return {address: info for address, info in known.items() if address in self._compared}
+
+    def _is_due(self, address: str) -> bool:
+        # Whether a newcomer is to be asked, or asked again; with the lock.
+        return address not in self._silent or time.monotonic() >= self._silent[address][0]
+
+    def _no_answer(self, error: BaseException) -> ClusterError:
+        return ClusterError(f"the scheduler of {self.description} does not answer: {error}")
 
     def _lose(self, address: str) -> None:
         # Whoever comes to this address is another worker; with the lock.
@@ -497,6 +517,7 @@ class DaskCluster:
             self._losses.append(time.monotonic())
         self._compared -= {address}
         self._refused.pop(address, None)
+        self._silent.pop(address, None)
 
     def _handle_event(self, event: tuple[float, dict[str, object]]) -> None:
         _, message = event
@@ -517,7 +538,7 @@ class DaskCluster:
         try:
             answer = self.client.sync(ask, callback_timeout=timeout_seconds)
         except (*BROKEN, AttributeError) as error:  # a client that closed has None for its scheduler
-            raise ClusterError(f"the scheduler of {self.description} does not answer: {error}") from error
+            raise self._no_answer(error) from error
         known = [item for item in answer.items() if item[1]["status"] in _USABLE]
         known.sort(key=lambda item: (_natural(str(item[1]["name"])), _natural(item[0])))
         has_starting = any(each["status"] == "init" for each in answer.values())

@@ -11,6 +11,8 @@ from typing import Any
 from distributed import Client
 from distributed.comm import get_address_host_port
 
+from matnb.backend.asking import answers_of
+
 _GREET_SECONDS = 4.0  # of packets that are dropped, two more are sent within this
 GREETINGS_SECONDS = _GREET_SECONDS + 3.0  # until all have answered, or never do
 _MOST_GREETED = 64  # by each worker
@@ -65,7 +67,9 @@ async def _reason(address: str) -> str:
     except TimeoutError:
         return "no answer"
     except OSError as error:
-        return os.strerror(error.errno) if error.errno else str(error)
+        # Names that nobody knows have numbers of their own, which are below zero.
+        is_of_system = error.errno is not None and error.errno > 0
+        return os.strerror(error.errno) if is_of_system else error.strerror or str(error)
     writer.close()
     return ""
 
@@ -73,18 +77,17 @@ async def _reason(address: str) -> str:
 async def greetings(client: Client, addresses: Sequence[str]) -> dict[str, Greeted]:
     """Have workers greet each other, and return what each found; who does not answer in time is missing."""
 
-    async def asked(place: int) -> dict[str, Greeted]:
+    async def asked(place: int) -> list[Greeted]:
         address, others = addresses[place], [*addresses[place + 1 :], *addresses[:place]]
-        asking = client.run(greet, others[:_MOST_GREETED], workers=[address], on_error="ignore")
-        try:
-            return dict(await asyncio.wait_for(asking, GREETINGS_SECONDS))
-        except (OSError, KeyError):  # nobody there, or not in time
-            return {}
+        return await answers_of(client, address, GREETINGS_SECONDS, greet, others[:_MOST_GREETED])
 
-    found: dict[str, Greeted] = {}
-    for one in await asyncio.gather(*map(asked, range(len(addresses)))):
-        found.update(one)
-    return found
+    answered = await asyncio.gather(*map(asked, range(len(addresses))))
+    return {
+        address: one
+        for address, ones in zip(addresses, answered, strict=True)
+        for one in ones
+        if isinstance(one, Greeted)
+    }
 
 
 def pairs_apart(found: Mapping[str, Greeted]) -> dict[tuple[str, str], str]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
+import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -135,3 +139,22 @@ def test_greetings_of_real_ports(theirs: LocalCluster) -> None:
         assert greetings.pairs_apart({one: found}) == {}  # nobody is known to be there
         other = greetings.Greeted({}, "running", 0, 0)
         assert greetings.pairs_apart({one: found, closed: other}) == {(one, closed): "Connection refused"}
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "Name or service not known"),
+        (socket.gaierror(socket.EAI_AGAIN, "Try again"), "Try again"),
+        (OSError("Multiple exceptions: here, there"), "Multiple exceptions: here, there"),
+        (OSError(errno.EHOSTUNREACH, "Connect call failed"), os.strerror(errno.EHOSTUNREACH)),
+    ],
+)
+def test_why_there_is_no_way_is_said_in_words(
+    error: OSError, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(host: str, port: int) -> None:
+        raise error
+
+    monkeypatch.setattr(asyncio, "open_connection", refuse)
+    assert asyncio.run(greetings._reason("tcp://nowhere:8786")) == words

@@ -67,9 +67,10 @@ async def _reason(address: str) -> str:
     except TimeoutError:
         return "no answer"
     except OSError as error:
-        # Names that nobody knows have numbers of their own, which are below zero.
-        is_of_system = error.errno is not None and error.errno > 0
-        return os.strerror(error.errno) if is_of_system else error.strerror or str(error)
+        # Below zero are numbers for names that nobody knows.
+        if error.errno is not None and error.errno > 0:
+            return os.strerror(error.errno)
+        return error.strerror or str(error)
     writer.close()
     return ""
 

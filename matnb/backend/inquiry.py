@@ -35,7 +35,9 @@ class _Answer:
 
 
 class Inquiry:
-    """What is asked about one run while it is waited for; by one thread.
+    """What is asked about one run while it is waited for; by one thread; a context manager.
+
+    What was asked and not answered when the wait ends is asked no more.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ class Inquiry:
     """
 
     def __init__(
-        self, cluster: DaskCluster, owners: Collection[int], has_tasks: Callable[[], bool] = bool
+        self, cluster: DaskCluster, owners: Collection[int], has_tasks: Callable[[], bool] = lambda: False
     ) -> None:
         self._cluster, self._owners, self._has_tasks = cluster, owners, has_tasks
         self._next = time.monotonic() + QUIET_SECONDS
@@ -56,6 +58,13 @@ class Inquiry:
         self._before = _Answer(True, {})
         self._still_since: float | None = None
         self._num_done = -1
+
+    def __enter__(self) -> Inquiry:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._asking is not None:
+            self._asking.cancel()
 
     def look(self) -> None:
         """Ask, where it is time; to be called again and again.

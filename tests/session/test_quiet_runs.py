@@ -129,6 +129,30 @@ def test_a_run_that_is_looked_into_can_be_cancelled(
     assert asked == [True]
 
 
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_what_is_still_asked_when_a_run_ends_is_asked_no_more(
+    session: mn.session.Session, monkeypatch: pytest.MonkeyPatch, is_cancelled: bool
+) -> None:
+    asked, ended = threading.Event(), threading.Event()
+
+    async def asking(*_: object) -> None:
+        asked.set()
+        try:
+            await asyncio.sleep(600)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(inquiry, "_asked", asking)
+    if is_cancelled:
+        threading.Thread(target=lambda: asked.wait() and session.cancel()).start()
+        with pytest.raises(CellCancelled):
+            slow(1.5).compute()
+    else:
+        assert np.array_equal(slow(0.6).compute(), np.arange(8.0) + 0.6)
+    assert asked.is_set()
+    assert ended.wait(5)
+
+
 def test_greetings_of_real_ports(theirs: LocalCluster) -> None:
     closed = "tcp://127.0.0.1:9"
     with mn.connect(theirs) as session:

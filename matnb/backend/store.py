@@ -429,6 +429,7 @@ class Store:
             self._pinned.clear()
             self._remembered.clear()
             self._idle.clear()
+            self._gave_way.clear()
 
     def gave_way(self, node: Expr) -> bool:
         """Tell whether the array of an expression went to make room, while there was a handle on it."""
@@ -437,7 +438,8 @@ class Store:
     def _give_way(self, entry: Entry, is_told: bool = True) -> None:
         if is_told and entry not in self._idle:
             self.num_gave_way += 1
-            self._gave_way.update(dict.fromkeys(self._tally.names.get(entry, ())))
+            given = (node.digest for node, one in self._given.items() if one is entry)
+            self._gave_way.update(dict.fromkeys((*self._tally.names.get(entry, ()), *given)))
             for digest in list(self._gave_way)[:-MOST_TOLD]:
                 del self._gave_way[digest]
         self._drop(entry)

@@ -253,6 +253,21 @@ def test_what_cannot_be_made_again_never_gives_way():
     assert names(store, given, copied, varying, node("pinned")) == [True, False, True, True]
 
 
+def test_an_array_of_a_user_that_gave_way_is_known_to_have_until_all_are_dropped():
+    store, copied = Store(0), node("copied")
+    store.add_given(copied, entry(), may_go=True)
+    assert not store.gave_way(copied)
+    store.trim(budget_bytes=100)
+    assert not store.gave_way(copied)
+    store.make_room((), lambda held: [owner for owner, size in held.items() if size])
+    assert names(store, copied) == [False]
+    assert (store.num_gave_way, store.gave_way(copied)) == (1, True)
+    store.add_given(copied, entry(), may_go=True)
+    assert not store.gave_way(copied)
+    store.clear()
+    assert not store.gave_way(copied)
+
+
 def test_what_is_given_meanwhile_waits_till_room_is_made():
     # The tables are gone through then, by a thread that must not find them grown.
     store, late = Store(1000), node("late")

@@ -10,6 +10,7 @@ import re
 import threading
 import time
 import weakref
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,9 +51,9 @@ _LEAST_SECONDS = 0.5
 _HEAR_SECONDS = 0.002
 _STARTING_SECONDS = 1.0
 _LOOK_SECONDS = 0.05
-_LATE_SECONDS, _LATE_LOOK_SECONDS = 600.0, 1.0  # how long a block may be on its way
+_LATE_SECONDS = tuple(2.0**number for number in range(10))  # between looks for blocks on their way
 _RECENT_SECONDS = 600.0  # in which a loss is news
-# A newcomer that is silent is asked again after this, and then after twice as long each time, up to the other.
+# A newcomer that is silent is asked again after this, then after twice as long each time, up to the other.
 _ASK_AGAIN_SECONDS, _MOST_ASK_AGAIN_SECONDS = 1.0, 60.0
 _CONNECT_AGAIN = "or connect again by mn.connect(...)"
 # A paused worker keeps its blocks and goes on when it has memory again.
@@ -99,6 +100,8 @@ class Attendance:
         What is wrong with each that has come and cannot be used, or does not answer.
     seconds_away
         For how long the scheduler has not been there.
+    seconds
+        When this was so, on the monotonic clock.
     """
 
     num_now: int
@@ -107,6 +110,7 @@ class Attendance:
     trouble: str = ""
     refused: tuple[str, ...] = ()
     seconds_away: float = 0.0
+    seconds: float = 0.0
 
 
 class DaskCluster:
@@ -158,7 +162,7 @@ class DaskCluster:
         self._workers: tuple[WorkerInfo, ...] = ()
         self._numbers: dict[str, int] = {}  # of the workers that have not gone
         self._alive: frozenset[int] = frozenset()
-        self._losses: list[float] = []  # when workers went, on the monotonic clock
+        self._losses: list[float] = []  # when workers went, on the monotonic clock, one after another
         self._lost_meanwhile: frozenset[str] = frozenset()
         self._has_newcomers = False
         self._compared, self._patience = compared, patience_seconds
@@ -204,15 +208,17 @@ class DaskCluster:
         Parameters
         ----------
         since
-            Losses before this time of the monotonic clock are not counted.
+            Losses up to this time of the monotonic clock are not counted.
         """
         with self._lock:
-            num_now, num_gone = len(self._alive), sum(when > since for when in self._losses)
+            now, num_now = time.monotonic(), len(self._alive)
+            num_gone = len(self._losses) - bisect_right(self._losses, since)
             silent = [f"worker {address} does not answer" for address in self._silent]
             refused, away = (*self._refused.values(), *silent), self.seconds_away
         if self._servers is None:
-            return Attendance(num_now, num_gone, None, "", refused, away)
-        return Attendance(num_now, num_gone, self._servers.num_workers, self._servers.trouble)
+            return Attendance(num_now, num_gone, None, "", refused, away, now)
+        num_asked, trouble = self._servers.num_workers, self._servers.trouble
+        return Attendance(num_now, num_gone, num_asked, trouble, seconds=now)
 
     def recent_attendance(self) -> Attendance:
         """Return which workers are there, and of those that are gone the ones of the last ten minutes."""
@@ -382,9 +388,9 @@ class DaskCluster:
         self.client.subscribe_topic(_TOPIC, self._handle_event)
         self.client.subscribe_topic(own_topic, lambda _: heard.set())
         # Subscriptions travel in batches, so questions overtake them: they hold once we hear ourselves.
-        deadline = time.monotonic() + _ANSWER_SECONDS
+        deadline, num_breaks = time.monotonic() + _ANSWER_SECONDS, self.num_breaks
         while not heard.is_set():
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or self.num_breaks != num_breaks:
                 raise ClusterError(f"the scheduler of {self.description} sends no events")
             self.client.log_event(own_topic, {"action": "listening"})
             heard.wait(_HEAR_SECONDS)
@@ -420,11 +426,10 @@ class DaskCluster:
             if self.client.status == "running":
                 try:
                     self._mend_now()
-                except (*BROKEN, AttributeError) as error:
-                    if num_breaks == self.num_breaks and self.client.status == "running":
-                        raise ClusterError(
-                            f"the scheduler of {self.description} does not answer: {error}"
-                        ) from error
+                except VersionMismatchError:
+                    raise
+                except (*BROKEN, AttributeError, ClusterError):
+                    pass  # the connection has broken again, or will have, or the scheduler has no time
                 else:
                     self._num_mended = num_breaks
                     continue
@@ -731,16 +736,21 @@ class Farewell(SchedulerPlugin):  # type: ignore[misc]  # mypy does not look int
                 scheduler.remove_client(client)
             if stream is not None:
                 stream.abort()
+        before = scheduler.plugins.get(self.name)
+        if isinstance(before, Farewell):  # which came when its client had gone, or was not heard to have come
+            before._leave(scheduler)
 
     def remove_client(self, scheduler: Scheduler, client: str) -> None:
         """Take away what a client left."""
-        if client != self._client:
-            return
-        release_turns(scheduler, lambda holder: holder == client)
+        if client == self._client:
+            self._leave(scheduler)
+
+    def _leave(self, scheduler: Scheduler) -> None:
+        release_turns(scheduler, lambda holder: holder == self._client)
         scheduler.remove_plugin(self.name)
         for name in self.installed:
             scheduler.loop.add_callback(self.take, scheduler, name)
-        _clear_late(scheduler, client, time.monotonic() + _LATE_SECONDS)
+        _clear_late(scheduler, self._client)
 
     async def put(self, scheduler: Scheduler, name: str, plugin: bytes, addresses: Sequence[str]) -> None:
         """Put a plugin on workers."""
@@ -778,12 +788,12 @@ async def take_from_workers(prefix: str, name: str, dask_scheduler: Scheduler) -
         farewell.installed.pop(name, None)
 
 
-def _clear_late(scheduler: Scheduler, client: str, end: float) -> None:
+def _clear_late(scheduler: Scheduler, client: str, num_looks: int = 0) -> None:
     # A block that was on its way to a worker is noted as the client's when it has arrived, and a member of a
     # gang publishes what it made: Dask then knows the client again, for ever.
     if scheduler.status != Status.running:
         return
     if client in scheduler.clients and client not in scheduler.client_comms:
         scheduler.remove_client(client)
-    if time.monotonic() < end:
-        scheduler.loop.call_later(_LATE_LOOK_SECONDS, _clear_late, scheduler, client, end)
+    if num_looks < len(_LATE_SECONDS):
+        scheduler.loop.call_later(_LATE_SECONDS[num_looks], _clear_late, scheduler, client, num_looks + 1)

@@ -308,7 +308,8 @@ class Session:
         # Of each loss once, and that workers are missing as long as they are.
         if not self.cluster.seconds_away:
             self.cluster.refresh_if_changed()
-        attendance, self._reported_at = self.cluster.attendance(self._reported_at), time.monotonic()
+        attendance = self.cluster.attendance(self._reported_at)
+        self._reported_at = attendance.seconds
         return attendance_text(attendance, attendance.num_gone)
 
     def later(

@@ -161,7 +161,7 @@ def test_greetings_of_real_ports(theirs: LocalCluster) -> None:
         found = client.run(greetings.greet, [one, two, closed, "inproc://x"], workers=[one])[one]
         assert dict(found.unreached) == {closed: "Connection refused"}
         assert greetings.pairs_apart({one: found}) == {}  # nobody is known to be there
-        other = greetings.Greeted({}, "running", 0, 0)
+        other = greetings.Greeting({}, "running", 0, 0)
         assert greetings.pairs_apart({one: found, closed: other}) == {(one, closed): "Connection refused"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import contextlib
 import math
@@ -174,8 +175,7 @@ class DaskCluster:
         self._process = os.getpid()
         self._closed = False
         self._prefixes: list[str] = []
-        self._plugins: dict[str, bytes] = {}  # what workers that come get, on a cluster of others
-        self._freed_memory: FreedMemoryPlugin | None = None
+        self._plugins: dict[str, Callable[[str], WorkerPlugin]] = {}  # what workers of others get
         self._handlers: list[Callable[[tuple[float, Any]], None]] = []
         _open_clusters.add(self)
         client.broken = self._note_break
@@ -298,21 +298,29 @@ class DaskCluster:
             self._prefixes.append(prefix)
             self._say_farewell(prefix)
 
-    async def installed(self, plugin: WorkerPlugin, name: str) -> None:
-        """Put a plugin on the workers, also on those that come; on the client's event loop.
+    async def installed(self, make: Callable[[str], WorkerPlugin], name: str) -> None:
+        """Put a plugin on the workers, on those that come, and after a break; on the client's event loop.
 
         On a cluster of others Dask would give it to every worker that joins, and one that has no matnb, or
         another Python, could not start then.
+
+        Parameters
+        ----------
+        make
+            Returns the plugin, given what it is called on the workers now.
+        name
+            Begins with a prefix of which nothing is to be left.
         """
         if self.owned:
-            await self.client.register_plugin(plugin, name)
+            await self.client.register_plugin(make(name), name)
             return
-        if not any(name.startswith(prefix) for prefix in self._prefixes):
-            self._prefixes.append(name)
-            await self._said(Farewell(self.client.id, name))
         with self._lock:
-            self._plugins[name] = dumps(plugin)
+            self._plugins[name] = make
         await self._put_on([self._workers[number].address for number in self.alive()], [name])
+
+    def name_now(self, name: str) -> str:
+        """Return what a plugin is called on the workers; the scheduler may still take away older ones."""
+        return f"{name}{self.num_breaks}" if self.num_breaks else name
 
     async def uninstalled(self, name: str) -> None:
         """Take a plugin from the workers; on the client's event loop."""
@@ -321,14 +329,14 @@ class DaskCluster:
             return
         with self._lock:
             self._plugins.pop(name, None)
-        await self.client.run_on_scheduler(take_from_workers, self._prefix_of(name), name)
+        await self.client.run_on_scheduler(take_from_workers, self._prefix_of(name), self.name_now(name))
 
     async def _put_on(self, addresses: list[str], names: Sequence[str]) -> None:
         for name in names:
-            plugin = self._plugins.get(name)
-            if plugin is not None and addresses:
+            make, now = self._plugins.get(name), self.name_now(name)
+            if make is not None and addresses:
                 await self.client.run_on_scheduler(
-                    put_on_workers, self._prefix_of(name), name, plugin, addresses
+                    put_on_workers, self._prefix_of(name), now, dumps(make(now)), addresses
                 )
 
     def _prefix_of(self, name: str) -> str:
@@ -339,15 +347,9 @@ class DaskCluster:
 
         One that does not answer gets this when it does; without it tasks are slower, but the same.
         """
-        if self.owned:
-            return
-        self._freed_memory = FreedMemoryPlugin(f"{prefix}freed-memory")
-        self._install_freed_memory()
-
-    def _install_freed_memory(self) -> None:
-        if (plugin := self._freed_memory) is not None:
-            with contextlib.suppress(*CLOSING_ERRORS):
-                self.client.sync(self.installed, plugin, plugin.name, callback_timeout=_ANSWER_SECONDS)
+        if not self.owned:
+            installing = self.installed(FreedMemoryPlugin, f"{prefix}freed-memory")
+            asyncio.run_coroutine_threadsafe(installing, self.client.loop.asyncio_loop)  # nobody waits
 
     def close(self) -> None:
         """Leave the cluster, and end it if it is ours; a second call does nothing.
@@ -411,7 +413,7 @@ class DaskCluster:
         with self._lock:
             self._alive, self._numbers = frozenset(), {}
             self._losses.clear()
-            self._compared, self._refused, self._silent, self._plugins = frozenset(), {}, {}, {}
+            self._compared, self._refused, self._silent = frozenset(), {}, {}
             self.num_breaks += 1
             self._broken_at = time.monotonic()
             self._has_newcomers = True
@@ -453,7 +455,6 @@ class DaskCluster:
         self._listen()
         if self._handlers:
             self.client.subscribe_topic(self.client.id, self._hear)
-        self._install_freed_memory()
         self._compared = compared
 
     def _refresh(self) -> None:

@@ -103,7 +103,7 @@ def test_workers_of_another_cluster_keep_freed_memory_while_a_session_uses_them(
         client.unregister_worker_plugin(one.name)
         client.register_plugin(other, other.name)
         client.unregister_worker_plugin(other.name)
-        assert on_worker(client, pages_of_temporaries) < FEW
+        wait_until(lambda: on_worker(client, pages_of_temporaries) < FEW)
         session.close()
         assert on_worker(client, pages_of_temporaries) > MANY
 

@@ -46,7 +46,7 @@ class Desk:
         cluster = SimpleNamespace(
             workers=workers, alive=lambda: (0, 1), refresh_if_changed=lambda waits=False: None
         )
-        self.store, self.measures = Store(10**9), Measures()
+        self.store, self.measures = Store(), Measures()
         self.planner = Planner(Config(workers=2), cluster, self.store)
         self.remembered: set[Expr] = set()
         self.handles: list[DistArray] = []  # what is there stays while there is one

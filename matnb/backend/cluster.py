@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import contextlib
 import math
@@ -10,6 +11,7 @@ import re
 import threading
 import time
 import weakref
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,8 +52,10 @@ _LEAST_SECONDS = 0.5
 _HEAR_SECONDS = 0.002
 _STARTING_SECONDS = 1.0
 _LOOK_SECONDS = 0.05
-_LATE_SECONDS, _LATE_LOOK_SECONDS = 600.0, 1.0  # how long a block may be on its way
+_LATE_SECONDS = tuple(2.0**number for number in range(10))  # between looks for blocks on their way
 _RECENT_SECONDS = 600.0  # in which a loss is news
+# A newcomer that is silent is asked again after this, then after twice as long each time, up to the other.
+_ASK_AGAIN_SECONDS, _MOST_ASK_AGAIN_SECONDS = 1.0, 60.0
 _CONNECT_AGAIN = "or connect again by mn.connect(...)"
 # A paused worker keeps its blocks and goes on when it has memory again.
 _USABLE = ("running", "paused")
@@ -94,9 +98,11 @@ class Attendance:
     trouble
         Why one of ours could not be started again the last time, or nothing.
     refused
-        What is wrong with each that has come and cannot be used.
+        What is wrong with each that has come and cannot be used, or does not answer.
     seconds_away
         For how long the scheduler has not been there.
+    seconds
+        When this was so, on the monotonic clock.
     """
 
     num_now: int
@@ -105,6 +111,7 @@ class Attendance:
     trouble: str = ""
     refused: tuple[str, ...] = ()
     seconds_away: float = 0.0
+    seconds: float = 0.0
 
 
 class DaskCluster:
@@ -156,19 +163,19 @@ class DaskCluster:
         self._workers: tuple[WorkerInfo, ...] = ()
         self._numbers: dict[str, int] = {}  # of the workers that have not gone
         self._alive: frozenset[int] = frozenset()
-        self._losses: list[float] = []  # when workers went, on the monotonic clock
+        self._losses: list[float] = []  # when workers went, on the monotonic clock, one after another
         self._lost_meanwhile: frozenset[str] = frozenset()
         self._has_newcomers = False
         self._compared, self._patience = compared, patience_seconds
         self._refused: dict[str, str] = {}
+        self._silent: dict[str, tuple[float, float]] = {}  # newcomers: when to ask again, and after how long
         self.num_breaks, self._num_mended = 0, 0
         self._broken_at = 0.0
         self._refreshing = threading.Lock()
         self._process = os.getpid()
         self._closed = False
         self._prefixes: list[str] = []
-        self._plugins: dict[str, bytes] = {}  # what workers that come get, on a cluster of others
-        self._freed_memory: FreedMemoryPlugin | None = None
+        self._plugins: dict[str, Callable[[str], WorkerPlugin]] = {}  # what workers of others get
         self._handlers: list[Callable[[tuple[float, Any]], None]] = []
         _open_clusters.add(self)
         client.broken = self._note_break
@@ -201,14 +208,17 @@ class DaskCluster:
         Parameters
         ----------
         since
-            Losses before this time of the monotonic clock are not counted.
+            Losses up to this time of the monotonic clock are not counted.
         """
         with self._lock:
-            num_now, num_gone = len(self._alive), sum(when > since for when in self._losses)
-            refused, away = tuple(self._refused.values()), self.seconds_away
+            now, num_now = time.monotonic(), len(self._alive)
+            num_gone = len(self._losses) - bisect_right(self._losses, since)
+            silent = [f"worker {address} does not answer" for address in self._silent]
+            refused, away = (*self._refused.values(), *silent), self.seconds_away
         if self._servers is None:
-            return Attendance(num_now, num_gone, None, "", refused, away)
-        return Attendance(num_now, num_gone, self._servers.num_workers, self._servers.trouble)
+            return Attendance(num_now, num_gone, None, "", refused, away, now)
+        num_asked, trouble = self._servers.num_workers, self._servers.trouble
+        return Attendance(num_now, num_gone, num_asked, trouble, seconds=now)
 
     def recent_attendance(self) -> Attendance:
         """Return which workers are there, and of those that are gone the ones of the last ten minutes."""
@@ -227,8 +237,9 @@ class DaskCluster:
 
     @property
     def has_newcomers(self) -> bool:
-        """Whether workers have come that the scheduler was not asked for yet."""
-        return self._has_newcomers
+        """Whether workers have come that the scheduler was not asked for yet, or are to be asked again."""
+        with self._lock:
+            return self._has_newcomers or any(self._is_due(address) for address in self._silent)
 
     def refresh(self) -> None:
         """Ask the scheduler who is there; newcomers, such as restarted workers, get new numbers.
@@ -255,7 +266,7 @@ class DaskCluster:
         The scheduler tells of a worker before that takes tasks; ``waits`` tells whether to wait a little.
         """
         deadline = time.monotonic() + (_STARTING_SECONDS if waits else 0.0)
-        while self._has_newcomers:
+        while self.has_newcomers:
             self._has_newcomers = False
             self.refresh()
             if self._has_newcomers:
@@ -287,21 +298,29 @@ class DaskCluster:
             self._prefixes.append(prefix)
             self._say_farewell(prefix)
 
-    async def installed(self, plugin: WorkerPlugin, name: str) -> None:
-        """Put a plugin on the workers, also on those that come; on the client's event loop.
+    async def installed(self, make: Callable[[str], WorkerPlugin], name: str) -> None:
+        """Put a plugin on the workers, on those that come, and after a break; on the client's event loop.
 
         On a cluster of others Dask would give it to every worker that joins, and one that has no matnb, or
         another Python, could not start then.
+
+        Parameters
+        ----------
+        make
+            Returns the plugin, given what it is called on the workers now.
+        name
+            Begins with a prefix of which nothing is to be left.
         """
         if self.owned:
-            await self.client.register_plugin(plugin, name)
+            await self.client.register_plugin(make(name), name)
             return
-        if not any(name.startswith(prefix) for prefix in self._prefixes):
-            self._prefixes.append(name)
-            await self._said(Farewell(self.client.id, name))
         with self._lock:
-            self._plugins[name] = dumps(plugin)
+            self._plugins[name] = make
         await self._put_on([self._workers[number].address for number in self.alive()], [name])
+
+    def name_now(self, name: str) -> str:
+        """Return what a plugin is called on the workers; the scheduler may still take away older ones."""
+        return f"{name}{self.num_breaks}" if self.num_breaks else name
 
     async def uninstalled(self, name: str) -> None:
         """Take a plugin from the workers; on the client's event loop."""
@@ -310,14 +329,14 @@ class DaskCluster:
             return
         with self._lock:
             self._plugins.pop(name, None)
-        await self.client.run_on_scheduler(take_from_workers, self._prefix_of(name), name)
+        await self.client.run_on_scheduler(take_from_workers, self._prefix_of(name), self.name_now(name))
 
     async def _put_on(self, addresses: list[str], names: Sequence[str]) -> None:
         for name in names:
-            plugin = self._plugins.get(name)
-            if plugin is not None and addresses:
+            make, now = self._plugins.get(name), self.name_now(name)
+            if make is not None and addresses:
                 await self.client.run_on_scheduler(
-                    put_on_workers, self._prefix_of(name), name, plugin, addresses
+                    put_on_workers, self._prefix_of(name), now, dumps(make(now)), addresses
                 )
 
     def _prefix_of(self, name: str) -> str:
@@ -328,15 +347,9 @@ class DaskCluster:
 
         One that does not answer gets this when it does; without it tasks are slower, but the same.
         """
-        if self.owned:
-            return
-        self._freed_memory = FreedMemoryPlugin(f"{prefix}freed-memory")
-        self._install_freed_memory()
-
-    def _install_freed_memory(self) -> None:
-        if (plugin := self._freed_memory) is not None:
-            with contextlib.suppress(*CLOSING_ERRORS):
-                self.client.sync(self.installed, plugin, plugin.name, callback_timeout=_ANSWER_SECONDS)
+        if not self.owned:
+            installing = self.installed(FreedMemoryPlugin, f"{prefix}freed-memory")
+            asyncio.run_coroutine_threadsafe(installing, self.client.loop.asyncio_loop)  # nobody waits
 
     def close(self) -> None:
         """Leave the cluster, and end it if it is ours; a second call does nothing.
@@ -377,9 +390,9 @@ class DaskCluster:
         self.client.subscribe_topic(_TOPIC, self._handle_event)
         self.client.subscribe_topic(own_topic, lambda _: heard.set())
         # Subscriptions travel in batches, so questions overtake them: they hold once we hear ourselves.
-        deadline = time.monotonic() + _ANSWER_SECONDS
+        deadline, num_breaks = time.monotonic() + _ANSWER_SECONDS, self.num_breaks
         while not heard.is_set():
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or self.num_breaks != num_breaks:
                 raise ClusterError(f"the scheduler of {self.description} sends no events")
             self.client.log_event(own_topic, {"action": "listening"})
             heard.wait(_HEAR_SECONDS)
@@ -390,7 +403,7 @@ class DaskCluster:
         try:
             self.client.sync(self._said, farewell, callback_timeout=_IMPORT_SECONDS)
         except (*BROKEN, AttributeError) as error:
-            raise ClusterError(f"the scheduler of {self.description} does not answer: {error}") from error
+            raise self._no_answer(error) from error
 
     async def _said(self, farewell: Farewell) -> None:
         await self.client.register_plugin(farewell, farewell.name)
@@ -400,7 +413,7 @@ class DaskCluster:
         with self._lock:
             self._alive, self._numbers = frozenset(), {}
             self._losses.clear()
-            self._compared, self._refused, self._plugins = frozenset(), {}, {}
+            self._compared, self._refused, self._silent = frozenset(), {}, {}
             self.num_breaks += 1
             self._broken_at = time.monotonic()
             self._has_newcomers = True
@@ -415,11 +428,10 @@ class DaskCluster:
             if self.client.status == "running":
                 try:
                     self._mend_now()
-                except (*BROKEN, AttributeError) as error:
-                    if num_breaks == self.num_breaks and self.client.status == "running":
-                        raise ClusterError(
-                            f"the scheduler of {self.description} does not answer: {error}"
-                        ) from error
+                except VersionMismatchError:
+                    raise
+                except (*BROKEN, AttributeError, ClusterError):
+                    pass  # the connection has broken again, or will have, or the scheduler has no time
                 else:
                     self._num_mended = num_breaks
                     continue
@@ -443,16 +455,15 @@ class DaskCluster:
         self._listen()
         if self._handlers:
             self.client.subscribe_topic(self.client.id, self._hear)
-        self._install_freed_memory()
         self._compared = compared
 
     def _refresh(self) -> None:
         with self._lock:
             self._lost_meanwhile, num_breaks = frozenset(), self.num_breaks
         known, listed, has_starting = self._ask_scheduler(_ANSWER_SECONDS)
-        known, has_silent = self._sorted_out(known)
+        known = self._sorted_out(known)
         with self._lock:
-            if has_starting or has_silent:  # others set it too, on another thread
+            if has_starting:  # others set it too, on another thread
                 self._has_newcomers = True
             if num_breaks != self.num_breaks:
                 return  # it is looked again, after the next mending
@@ -470,24 +481,39 @@ class DaskCluster:
             with contextlib.suppress(*BROKEN, AttributeError):  # then they take no part in a gang
                 self.client.sync(self._put_on, newcomers, names, callback_timeout=_ANSWER_SECONDS)
 
-    def _sorted_out(self, known: dict[str, WorkerInfo]) -> tuple[dict[str, WorkerInfo], bool]:
-        # The workers whose versions work with those here, and whether others have not said theirs yet.
+    def _sorted_out(self, known: dict[str, WorkerInfo]) -> dict[str, WorkerInfo]:
+        # The workers whose versions work with those here.
+        if self.owned:
+            return known
         with self._lock:
             self._refused = {one: why for one, why in self._refused.items() if one in known}
-        new = [one for one in known if one not in self._compared and one not in self._refused]
-        if self.owned or not new:
-            return {address: info for address, info in known.items() if address not in self._refused}, False
-        try:
-            usable, refused = sort_out(self.client, new, _ANSWER_SECONDS)
-        except (*BROKEN, AttributeError) as error:
-            raise ClusterError(f"the scheduler of {self.description} does not answer: {error}") from error
-        with self._lock:
-            self._compared |= usable
-            self._refused.update(refused)
-        usable = self._compared
-        return {address: info for address, info in known.items() if address in usable}, (
-            len(usable.union(self._refused).intersection(new)) < len(new)
-        )
+            self._silent = {one: when for one, when in self._silent.items() if one in known}
+            asked = [
+                one
+                for one in known
+                if one not in self._compared and one not in self._refused and self._is_due(one)
+            ]
+        if asked:
+            try:
+                usable, refused = sort_out(self.client, asked, _ANSWER_SECONDS)
+            except (*BROKEN, AttributeError) as error:
+                raise self._no_answer(error) from error
+            with self._lock:
+                self._compared |= usable
+                self._refused.update(refused)
+                for one in asked:
+                    _, pause = self._silent.pop(one, (0.0, _ASK_AGAIN_SECONDS))
+                    if one not in usable and one not in refused:
+                        twice = min(2 * pause, _MOST_ASK_AGAIN_SECONDS)
+                        self._silent[one] = time.monotonic() + pause, twice
+        return {address: info for address, info in known.items() if address in self._compared}
+
+    def _is_due(self, address: str) -> bool:
+        # Whether a newcomer is to be asked, or asked again; with the lock.
+        return address not in self._silent or time.monotonic() >= self._silent[address][0]
+
+    def _no_answer(self, error: BaseException) -> ClusterError:
+        return ClusterError(f"the scheduler of {self.description} does not answer: {error}")
 
     def _lose(self, address: str) -> None:
         # Whoever comes to this address is another worker; with the lock.
@@ -497,6 +523,7 @@ class DaskCluster:
             self._losses.append(time.monotonic())
         self._compared -= {address}
         self._refused.pop(address, None)
+        self._silent.pop(address, None)
 
     def _handle_event(self, event: tuple[float, dict[str, object]]) -> None:
         _, message = event
@@ -517,7 +544,7 @@ class DaskCluster:
         try:
             answer = self.client.sync(ask, callback_timeout=timeout_seconds)
         except (*BROKEN, AttributeError) as error:  # a client that closed has None for its scheduler
-            raise ClusterError(f"the scheduler of {self.description} does not answer: {error}") from error
+            raise self._no_answer(error) from error
         known = [item for item in answer.items() if item[1]["status"] in _USABLE]
         known.sort(key=lambda item: (_natural(str(item[1]["name"])), _natural(item[0])))
         has_starting = any(each["status"] == "init" for each in answer.values())
@@ -710,16 +737,21 @@ class Farewell(SchedulerPlugin):  # type: ignore[misc]  # mypy does not look int
                 scheduler.remove_client(client)
             if stream is not None:
                 stream.abort()
+        before = scheduler.plugins.get(self.name)
+        if isinstance(before, Farewell):  # which came when its client had gone, or was not heard to have come
+            before._leave(scheduler)
 
     def remove_client(self, scheduler: Scheduler, client: str) -> None:
         """Take away what a client left."""
-        if client != self._client:
-            return
-        release_turns(scheduler, lambda holder: holder == client)
+        if client == self._client:
+            self._leave(scheduler)
+
+    def _leave(self, scheduler: Scheduler) -> None:
+        release_turns(scheduler, lambda holder: holder == self._client)
         scheduler.remove_plugin(self.name)
         for name in self.installed:
             scheduler.loop.add_callback(self.take, scheduler, name)
-        _clear_late(scheduler, client, time.monotonic() + _LATE_SECONDS)
+        _clear_late(scheduler, self._client)
 
     async def put(self, scheduler: Scheduler, name: str, plugin: bytes, addresses: Sequence[str]) -> None:
         """Put a plugin on workers."""
@@ -757,12 +789,12 @@ async def take_from_workers(prefix: str, name: str, dask_scheduler: Scheduler) -
         farewell.installed.pop(name, None)
 
 
-def _clear_late(scheduler: Scheduler, client: str, end: float) -> None:
+def _clear_late(scheduler: Scheduler, client: str, num_looks: int = 0) -> None:
     # A block that was on its way to a worker is noted as the client's when it has arrived, and a member of a
     # gang publishes what it made: Dask then knows the client again, for ever.
     if scheduler.status != Status.running:
         return
     if client in scheduler.clients and client not in scheduler.client_comms:
         scheduler.remove_client(client)
-    if time.monotonic() < end:
-        scheduler.loop.call_later(_LATE_LOOK_SECONDS, _clear_late, scheduler, client, end)
+    if num_looks < len(_LATE_SECONDS):
+        scheduler.loop.call_later(_LATE_SECONDS[num_looks], _clear_late, scheduler, client, num_looks + 1)

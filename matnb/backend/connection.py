@@ -126,8 +126,8 @@ class MatnbClient(Client):  # type: ignore[misc]  # mypy does not look into dist
             except (VersionMismatchError, ImportError) as error:
                 self.refusal = error
                 await self._close()
-            except (OSError, AssertionError):
-                pass
+            except (AssertionError, *_DASK_DIFFERS):
+                pass  # another time it may be there, whole, and a Dask
             if self.status == "connecting":
                 await asyncio.sleep(_PAUSE_SECONDS)
 

@@ -90,7 +90,6 @@ class GangEngine:
         self._epochs = itertools.count(1)
         self._plugin = f"{prefix}gang"
         self._is_installed = self._is_listening = False
-        self._num_breaks = 0
         self._last: Gathering | None = None
         self._following: GangProgress | None = None
         self._kept = KeptStates(cluster, self._tell, self._answers.future)
@@ -257,19 +256,17 @@ class GangEngine:
         if is_left:
             # A worker that does not answer now learns of it when it does.
             with contextlib.suppress(*CLOSING_ERRORS):
-                self._client.sync(self._cluster.uninstalled, self._plugin, callback_timeout=_ANSWER_SECONDS)
+                gang = f"{self._prefix}gang"
+                self._client.sync(self._cluster.uninstalled, gang, callback_timeout=_ANSWER_SECONDS)
 
     # before
 
     def _install(self) -> None:
-        if self._cluster.num_breaks != self._num_breaks:
-            # The scheduler may still take away what it knows of before.
-            self._num_breaks, self._is_installed = self._cluster.num_breaks, False
-            self._plugin = f"{self._prefix}gang{self._num_breaks}"
+        self._plugin = self._cluster.name_now(f"{self._prefix}gang")
         if self._is_installed:
             return
         try:
-            installing = self._cluster.installed(GangPlugin(self._plugin), self._plugin)
+            installing = self._cluster.installed(GangPlugin, f"{self._prefix}gang")
             self._answers.waited_for(installing, self._cluster.alive())
         except RuntimeError as error:
             raise GangUnavailable(f"the workers could not be prepared: {error}") from error

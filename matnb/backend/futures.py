@@ -128,7 +128,7 @@ class Answers:
         coroutine: Coroutine[Any, Any, _T],
         owners: Collection[int],
         meanwhile: Callable[[], None] | None = None,
-        has_tasks: Callable[[], bool] = bool,
+        has_tasks: Callable[[], bool] = lambda: False,
     ) -> _T:
         """Return what a coroutine gives on the client's event loop.
 
@@ -139,21 +139,21 @@ class Answers:
         OwnersLost, ClusterError
             As :meth:`gather` does.
         """
-        inquiry = Inquiry(self._cluster, owners, has_tasks)
         waiting = asyncio.run_coroutine_threadsafe(coroutine, self._client.loop.asyncio_loop)
         try:
-            while True:
-                try:
-                    return waiting.result(timeout=POLL_SECONDS)
-                except concurrent.futures.TimeoutError as error:
-                    if waiting.done():  # a connection's own time was out, not ours
+            with Inquiry(self._cluster, owners, has_tasks) as inquiry:
+                while True:
+                    try:
+                        return waiting.result(timeout=POLL_SECONDS)
+                    except concurrent.futures.TimeoutError as error:
+                        if waiting.done():  # a connection's own time was out, not ours
+                            raise self.broken(error, owners) from error
+                        self.check_alive(owners)
+                        inquiry.look()
+                        if meanwhile is not None:
+                            meanwhile()
+                    except BROKEN as error:
                         raise self.broken(error, owners) from error
-                    self.check_alive(owners)
-                    inquiry.look()
-                    if meanwhile is not None:
-                        meanwhile()
-                except BROKEN as error:
-                    raise self.broken(error, owners) from error
         except BaseException:
             # Dask's waiting tasks end by themselves when their names are cancelled; nobody asks how.
             waiting.add_done_callback(_forget_outcome)
@@ -179,11 +179,11 @@ class Answers:
 
     def finished(self, futures: Sequence[Future], owners: Collection[int]) -> None:
         """Wait until values are there."""
-        inquiry = Inquiry(self._cluster, owners, lambda: True)
-        while any(future.status == "pending" for future in futures):
-            self.check_alive(owners)
-            inquiry.look()
-            time.sleep(_SHORT_SECONDS)
+        with Inquiry(self._cluster, owners, lambda: True) as inquiry:
+            while any(future.status == "pending" for future in futures):
+                self.check_alive(owners)
+                inquiry.look()
+                time.sleep(_SHORT_SECONDS)
         self._check_coming(futures, owners)
 
     def _check_coming(self, futures: Sequence[Future], owners: Collection[int]) -> None:

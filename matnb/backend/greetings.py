@@ -1,4 +1,4 @@
-"""Whether workers reach each other: each opens a connection to the others; what a worker does now."""
+"""What each worker says when it is greeted: which others it reaches, and what it does now."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 from distributed import Client
 from distributed.comm import get_address_host_port
 
+from matnb.backend.asking import answers_of
+
 _GREET_SECONDS = 4.0  # of packets that are dropped, two more are sent within this
 GREETINGS_SECONDS = _GREET_SECONDS + 3.0  # until all have answered, or never do
 _MOST_GREETED = 64  # by each worker
@@ -19,7 +21,7 @@ _SCHEMES = ("tcp://", "tls://", "ws://", "wss://")  # others are no network's
 
 
 @dataclass(frozen=True)
-class Greeted:
+class Greeting:
     """What a worker found of others, and does itself.
 
     Attributes
@@ -40,14 +42,14 @@ class Greeted:
     num_done: int
 
 
-async def greet(addresses: Sequence[str], dask_worker: Any) -> Greeted:
+async def greet(addresses: Sequence[str], dask_worker: Any) -> Greeting:
     """Open a connection to each address and close it; on a worker.
 
     The system answers for a process, however busy that is, so who does not answer is out of reach.
     """
     reasons = await asyncio.gather(*map(_reason, addresses))
     state = dask_worker.state
-    return Greeted(
+    return Greeting(
         {address: why for address, why in zip(addresses, reasons, strict=True) if why},
         dask_worker.status.name,
         state.executing_count + len(state.long_running) + state.transfer_incoming_count,
@@ -65,37 +67,39 @@ async def _reason(address: str) -> str:
     except TimeoutError:
         return "no answer"
     except OSError as error:
-        return os.strerror(error.errno) if error.errno else str(error)
+        # Below zero are numbers for names that nobody knows.
+        if error.errno is not None and error.errno > 0:
+            return os.strerror(error.errno)
+        return error.strerror or str(error)
     writer.close()
     return ""
 
 
-async def greetings(client: Client, addresses: Sequence[str]) -> dict[str, Greeted]:
+async def greetings(client: Client, addresses: Sequence[str]) -> dict[str, Greeting]:
     """Have workers greet each other, and return what each found; who does not answer in time is missing."""
 
-    async def asked(place: int) -> dict[str, Greeted]:
+    async def asked(place: int) -> list[Greeting]:
         address, others = addresses[place], [*addresses[place + 1 :], *addresses[:place]]
-        asking = client.run(greet, others[:_MOST_GREETED], workers=[address], on_error="ignore")
-        try:
-            return dict(await asyncio.wait_for(asking, GREETINGS_SECONDS))
-        except (OSError, KeyError):  # nobody there, or not in time
-            return {}
+        return await answers_of(client, address, GREETINGS_SECONDS, greet, others[:_MOST_GREETED])
 
-    found: dict[str, Greeted] = {}
-    for one in await asyncio.gather(*map(asked, range(len(addresses)))):
-        found.update(one)
-    return found
+    answered = await asyncio.gather(*map(asked, range(len(addresses))))
+    return {
+        address: one
+        for address, ones in zip(addresses, answered, strict=True)
+        for one in ones
+        if isinstance(one, Greeting)
+    }
 
 
-def pairs_apart(found: Mapping[str, Greeted]) -> dict[tuple[str, str], str]:
+def pairs_apart(found: Mapping[str, Greeting]) -> dict[tuple[str, str], str]:
     """Return why there is no way from one worker to another, by both addresses; of those that answered.
 
     A worker that is gone is reached by nobody, and answers nobody.
     """
     return {
         (one, other): why
-        for one, greeted in found.items()
-        for other, why in greeted.unreached.items()
+        for one, greeting in found.items()
+        for other, why in greeting.unreached.items()
         if other in found
     }
 

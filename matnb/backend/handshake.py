@@ -12,6 +12,7 @@ from typing import Any
 from distributed import Client
 from distributed.versions import get_versions
 
+from matnb.backend.asking import answers_of
 from matnb.errors import VersionMismatchError
 from matnb.version import VERSION
 
@@ -32,6 +33,7 @@ CHECKED = (*_PLACES, "matnb")
 _PACKAGES = [name for name in CHECKED if name != "python"]
 SCHEDULER, _WORKER = "the scheduler", "worker "
 _NUM_NAMED = 2
+_NEWCOMER_SECONDS = 1.0
 
 
 def check_versions(client: Client, timeout_seconds: float) -> frozenset[str]:
@@ -86,15 +88,18 @@ def sort_out(
 ) -> tuple[frozenset[str], dict[str, str]]:
     """Compare workers that have joined, and return which can be used, and what is wrong with others.
 
-    Those that have not answered are in neither.
+    Each is asked alone and has a moment for its answer; those that are silent are in neither.
 
     Raises
     ------
     TimeoutError
-        When the cluster does not answer within ``timeout_seconds``.
+        When the scheduler does not answer within ``timeout_seconds``.
     """
     local = local_versions()
-    remote = client.sync(versions_elsewhere, client, [addresses], callback_timeout=timeout_seconds)
+    groups = [[address] for address in addresses]
+    remote = client.sync(
+        versions_elsewhere, client, groups, _NEWCOMER_SECONDS, callback_timeout=timeout_seconds
+    )
     usable, refused = set(), {}
     for address in addresses:
         if (versions := remote.get(f"{_WORKER}{address}")) is None:
@@ -138,7 +143,7 @@ async def versions_elsewhere(
     groups
         Addresses of workers that are asked together; None for all.
     seconds
-        How long each group may take.
+        How long each group may take; a worker of it that is silent then is not among the places.
     """
     answers = await client.scheduler.versions(packages=_PACKAGES)
     found: dict[str, Versions] = {SCHEDULER: _of_interest(answers)}
@@ -155,26 +160,31 @@ async def versions_elsewhere(
         for address, answer in sorted(answered.items()):
             found[f"{_WORKER}{address}"] = _of_interest(answer)
     local = local_versions()
-    for place, versions in found.items():
-        if versions["matnb"] is None and not _differences(local, {place: versions}, _PLACES)[0]:
-            versions["matnb"] = await _matnb_at(client, place, seconds)
+    unlisted = [
+        place
+        for place, versions in found.items()
+        if versions["matnb"] is None and not _differences(local, {place: versions}, _PLACES)[0]
+    ]
+    files = await asyncio.gather(*(_version_file(client, place, seconds) for place in unlisted))
+    for place, file in zip(unlisted, files, strict=True):
+        if not file:  # silent since its first answer
+            del found[place]
+        elif isinstance(file[0], bytes):
+            written = re.search(rb'^VERSION = "(.*)"', file[0], re.MULTILINE)
+            found[place]["matnb"] = written[1].decode() if written else None
     return found
 
 
-async def _matnb_at(client: Client, place: str, seconds: float | None) -> str | None:
+async def _version_file(client: Client, place: str, seconds: float | None) -> list[Any]:
     # A matnb that is imported from a source tree is not among the installed packages. What is sent is the
     # name of a function of Python's own.
     wanted = (pkgutil.get_data, "matnb", "version.py")
+    if place != SCHEDULER:
+        return await answers_of(client, address_of(place), seconds, *wanted)
     try:
-        if place == SCHEDULER:
-            text = await asyncio.wait_for(client.run_on_scheduler(*wanted), seconds)
-        else:
-            asking = client.run(*wanted, workers=[address_of(place)], on_error="ignore")
-            text = (await asyncio.wait_for(asking, seconds)).get(address_of(place))
+        return [await asyncio.wait_for(client.run_on_scheduler(*wanted), seconds)]
     except (OSError, ImportError, ValueError):  # not there, or not whole
-        return None
-    found = re.search(rb'^VERSION = "(.*)"', text or b"", re.MULTILINE)
-    return found[1].decode() if found else None
+        return [None]
 
 
 def disagreements(local: Versions, remote: dict[str, Versions]) -> tuple[list[str], list[str]]:

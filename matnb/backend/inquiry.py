@@ -12,7 +12,7 @@ from distributed import Client
 
 from matnb.backend.cluster import DaskCluster
 from matnb.backend.connection import BROKEN
-from matnb.backend.greetings import APART_TODO, Greeted, apart_text, greetings, pairs_apart
+from matnb.backend.greetings import APART_TODO, Greeting, apart_text, greetings, pairs_apart
 from matnb.errors import ClusterError
 
 # A run that has not ended by then is asked about, and again as often: a task may well take longer.
@@ -27,7 +27,7 @@ _PAUSED_SECONDS = 300.0  # the same where one is paused, and writes blocks to di
 class _Answer:
     # Whether the scheduler answers, and what each worker said that does.
     from_scheduler: bool
-    found: Mapping[str, Greeted]
+    found: Mapping[str, Greeting]
 
     @property
     def apart(self) -> dict[tuple[str, str], str]:
@@ -35,7 +35,9 @@ class _Answer:
 
 
 class Inquiry:
-    """What is asked about one run while it is waited for; by one thread.
+    """What is asked about one run while it is waited for; by one thread; a context manager.
+
+    What was asked and not answered when the wait ends is asked no more.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ class Inquiry:
     """
 
     def __init__(
-        self, cluster: DaskCluster, owners: Collection[int], has_tasks: Callable[[], bool] = bool
+        self, cluster: DaskCluster, owners: Collection[int], has_tasks: Callable[[], bool] = lambda: False
     ) -> None:
         self._cluster, self._owners, self._has_tasks = cluster, owners, has_tasks
         self._next = time.monotonic() + QUIET_SECONDS
@@ -56,6 +58,13 @@ class Inquiry:
         self._before = _Answer(True, {})
         self._still_since: float | None = None
         self._num_done = -1
+
+    def __enter__(self) -> Inquiry:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._asking is not None:
+            self._asking.cancel()
 
     def look(self) -> None:
         """Ask, where it is time; to be called again and again.
@@ -117,11 +126,11 @@ class Inquiry:
         elif self._still_since is None:
             self._still_since = time.monotonic()
 
-    def _doing(self, address: str, greeted: Greeted) -> str:
+    def _doing(self, address: str, greeting: Greeting) -> str:
         number = {each.address: number for number, each in enumerate(self._cluster.workers)}[address]
-        if greeted.status == "paused":
+        if greeting.status == "paused":
             return f"worker {number} is paused, as its memory is nearly full"
-        return f"worker {number} is {greeted.status} and has no task"
+        return f"worker {number} is {greeting.status} and has no task"
 
 
 async def _asked(client: Client, addresses: list[str]) -> _Answer:

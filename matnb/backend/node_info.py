@@ -15,6 +15,7 @@ from typing import Any
 
 import threadpoolctl
 
+from matnb.backend.asking import answers_of
 from matnb.backend.cluster import DaskCluster, workers_apart
 from matnb.backend.greetings import apart_text
 from matnb.backend.handshake import (
@@ -104,12 +105,8 @@ def places(cluster: DaskCluster | None) -> tuple[ProcessInfo, ...]:
             return ProcessInfo(name, versions, address=where, is_known=False)
         if place == SCHEDULER:
             return ProcessInfo(name, versions, **await client.run_on_scheduler(look))
-        asking = client.run(look, workers=[address_of(place)], on_error="ignore")
-        try:
-            answers = await asyncio.wait_for(asking, _WORKER_SECONDS)
-        except OSError:
-            return None
-        return next((ProcessInfo(name, versions, **one) for one in answers.values()), None)
+        answers = await answers_of(client, address_of(place), _WORKER_SECONDS, look)
+        return next((ProcessInfo(name, versions, **one) for one in answers if isinstance(one, dict)), None)
 
     async def ask_all() -> list[ProcessInfo | None]:
         groups = [[address] for address in addresses]
@@ -123,7 +120,6 @@ def places(cluster: DaskCluster | None) -> tuple[ProcessInfo, ...]:
     inside = [
         replace(one, in_process=one.address.startswith("inproc://")) for one in answered if one is not None
     ]
-    inside.sort(key=lambda one: (one.name != SCHEDULER, len(one.name), one.name))
     return (replace(here, host=_host_of(inside)), *inside)
 
 

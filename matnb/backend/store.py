@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
-from weakref import WeakKeyDictionary, WeakSet, ref
+from weakref import WeakKeyDictionary, ref
 
 from matnb.backend.kept import Kept
 from matnb.expr.nodes import Expr
@@ -23,7 +23,7 @@ class Hiding(Protocol):
         """Note that an array was added."""
 
 
-MOST_TOLD = 1000  # names of arrays that gave way
+MOST_NAMES = 1000  # of arrays that gave way
 MOST_IDLE = 500  # arrays without a handle; each is some tasks that the scheduler knows of
 
 
@@ -35,12 +35,15 @@ class Entry:
     ----------
     depth
         How many runs on each other's results led to it, since its history was last cut.
+    may_go
+        Of what a user gave, whether there is a copy that takes no memory, from which it is sent again.
     """
 
     stored: Stored
     futures: tuple[Kept, ...]
     seconds: float = 0.0
     depth: int = 0
+    may_go: bool = False
 
     @property
     def num_bytes(self) -> int:
@@ -88,10 +91,10 @@ class _Tally:
 
 
 class Store:
-    """Arrays on the workers by the digest of their expression, within a budget of bytes.
+    """Arrays on the workers by the digest of their expression.
 
     An array goes when the last handle on its expression is gone, unless it is remembered; when a worker that
-    held a block is lost; or when the budget is exceeded or a run needs the room: first those without a
+    held a block is lost; or when a budget is exceeded or a run needs the room: first those without a
     handle, then those with one, and of them the one that is made again most quickly for its bytes. What
     cannot be made again as it was stays: what a user gave, and this process has no copy of that takes no
     memory, and what comes of a function that may give something else each time.
@@ -103,20 +106,16 @@ class Store:
 
     Parameters
     ----------
-    budget_bytes
-        Of memory on the workers.
     hiding
         Returns which arrays what runs now, on the thread that asks, is not to find; None for no arrays.
     """
 
-    def __init__(self, budget_bytes: int, hiding: Callable[[], Hiding | None] = lambda: None) -> None:
-        self.budget_bytes = budget_bytes
+    def __init__(self, hiding: Callable[[], Hiding | None] = lambda: None) -> None:
         self._hiding = hiding
         self._kept: dict[bytes, _Keeping] = {}  # changed by _keep and _let_go alone
         self._tally = _Tally()  # of what is in there
         self._given: WeakKeyDictionary[Expr, Entry] = WeakKeyDictionary()
         self._has_given = False  # or had: a weak table is asked dearly, and few sessions have anything in it
-        self._sent_again: WeakSet[Expr] = WeakSet()  # of what a user gave, what may go
         self.num_gave_way = 0
         self._gave_way: dict[bytes, None] = {}  # under which names, the newest last
         self._pinned: dict[bytes, Expr | ref[Expr]] = {}
@@ -180,17 +179,9 @@ class Store:
             }
 
     def add_given(self, node: Expr, entry: Entry, may_go: bool = False) -> None:
-        """Keep a user's array while any expression needs it, since nobody could make it again.
-
-        Parameters
-        ----------
-        may_go
-            Whether there is a copy that takes no memory, from which it is sent again where it gave way.
-        """
+        """Keep a user's array while any expression needs it; unless it may go, nobody could make it again."""
         with self._lock:
-            self._given[node], self._has_given = entry, True
-            if may_go:
-                self._sent_again.add(node)
+            self._given[node], self._has_given = replace(entry, may_go=may_go), True
 
     def replace(self, old: Entry, new: Entry) -> None:
         """Put an array that was laid out anew in the place of what it was, under all its names."""
@@ -267,11 +258,7 @@ class Store:
 
     def bytes_by_owner(self) -> dict[int, int]:
         """Return the bytes that each worker holds."""
-        held = dict(self._tally.by_owner)
-        for entry in self._given_alone():
-            for owner, size in zip(entry.stored.layout.owners, entry.stored.block_bytes, strict=False):
-                held[owner] = held.get(owner, 0) + size
-        return held
+        return _with_bytes(self._tally.by_owner, self._given_alone())
 
     def _given_alone(self) -> Iterable[Entry]:
         # What a user gave that has no name of its own; such arrays go by themselves.
@@ -323,30 +310,16 @@ class Store:
         """Tell whether there was a handle on an array when it was looked last."""
         return entry not in self._idle
 
-    def trim(
-        self, needed: Collection[Expr] = (), room_bytes: int = 0, budget_bytes: int | None = None
-    ) -> None:
-        """Drop arrays, the cheapest to make again for their bytes first, until the budget is met.
-
-        Parameters
-        ----------
-        needed
-            Expressions whose arrays stay, because a run is about to read them.
-        room_bytes
-            What must be free within the budget.
-        budget_bytes
-            Instead of the store's own, where the workers have less.
-        """
+    def trim(self, budget_bytes: int) -> None:
+        """Drop arrays, the cheapest to make again for their bytes first, until a budget is met."""
         with self._lock:
-            budget = self.budget_bytes if budget_bytes is None else budget_bytes
-            excess = self.num_bytes + room_bytes - budget
-            if excess > 0:
-                for entry in self._going(needed):
-                    if excess <= 0:
-                        return
-                    # One that is larger than all of the budget was never to stay.
-                    self._give_way(entry, entry.num_bytes <= budget)
-                    excess -= entry.num_bytes
+            excess = self.num_bytes - budget_bytes
+            for entry in self._going() if excess > 0 else ():
+                if excess <= 0:
+                    return
+                # One that is larger than all of the budget was never to stay.
+                self._give_way(entry, entry.num_bytes <= budget_bytes)
+                excess -= entry.num_bytes
 
     def make_room(
         self, needed: Collection[Expr], lacking: Callable[[Mapping[int, int]], Collection[int]]
@@ -386,7 +359,8 @@ class Store:
 
     def bytes_staying(self, needed: Collection[Expr]) -> dict[int, int]:
         """Return the bytes that each worker holds of what is needed, and of what never gives way."""
-        return self.make_room(needed, lambda held: held.keys())
+        with self._lock:
+            return _with_bytes({}, self._staying(needed))
 
     def drop_idle(self, needed: Collection[Expr]) -> None:
         """Drop every array without a handle, but for those of the expressions that are needed."""
@@ -394,16 +368,16 @@ class Store:
             for entry in self._idle.difference(self._staying(needed)):
                 self._drop(entry)
 
-    def _going(self, needed: Collection[Expr]) -> list[Entry]:
+    def _going(self, needed: Collection[Expr] = ()) -> list[Entry]:
         # What may go, in this order.
         stay = self._staying(needed)
         return sorted((entry for entry in self.entries() if entry not in stay), key=self._worth)
 
     def _staying(self, needed: Collection[Expr]) -> set[Entry]:
         pinned = (one() if isinstance(one, ref) else one for one in self._pinned.values())
-        given = (one for one in self._given if one not in self._sent_again)
-        nodes = (*needed, *(one for one in pinned if one is not None), *given)
+        nodes = (*needed, *(one for one in pinned if one is not None))
         found = {self.entry(node) for node in nodes}
+        found.update(entry for entry in self._given.values() if not entry.may_go)
         found.update(entry for entry, node in self.named().items() if node.is_made_anew)
         return {entry for entry in found if entry is not None}
 
@@ -425,27 +399,29 @@ class Store:
             self._kept.clear()
             self._tally = _Tally()
             self._given.clear()
-            self._sent_again.clear()
             self._pinned.clear()
             self._remembered.clear()
             self._idle.clear()
+            self._gave_way.clear()
 
     def gave_way(self, node: Expr) -> bool:
         """Tell whether the array of an expression went to make room, while there was a handle on it."""
         return node.digest in self._gave_way and self.entry(node) is None
 
-    def _give_way(self, entry: Entry, is_told: bool = True) -> None:
-        if is_told and entry not in self._idle:
+    def _give_way(self, entry: Entry, is_counted: bool = True) -> None:
+        if is_counted and entry not in self._idle:
             self.num_gave_way += 1
-            self._gave_way.update(dict.fromkeys(self._tally.names.get(entry, ())))
-            for digest in list(self._gave_way)[:-MOST_TOLD]:
+            given = (node.digest for node, one in self._given.items() if one is entry)
+            self._gave_way.update(dict.fromkeys((*self._tally.names.get(entry, ()), *given)))
+            for digest in list(self._gave_way)[:-MOST_NAMES]:
                 del self._gave_way[digest]
         self._drop(entry)
 
     def _drop(self, entry: Entry) -> None:
         self._idle.discard(entry)
-        for node in [one for one in self._sent_again if self._given.get(one) is entry]:
-            del self._given[node]
+        if entry.may_go:
+            for node in [node for node, one in self._given.items() if one is entry]:
+                del self._given[node]
         for digest in tuple(self._tally.names.get(entry, ())):
             self._let_go(digest)
 
@@ -460,3 +436,12 @@ class Store:
     def _let_go(self, digest: bytes) -> None:
         self._tally.remove(self._kept.pop(digest).entry, digest)
         self._remembered.pop(digest, None)
+
+
+def _with_bytes(held: Mapping[int, int], entries: Iterable[Entry]) -> dict[int, int]:
+    # The bytes that each worker holds, with these arrays too.
+    found = dict(held)
+    for entry in entries:
+        for owner, size in zip(entry.stored.layout.owners, entry.stored.block_bytes, strict=False):
+            found[owner] = found.get(owner, 0) + size
+    return found

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from distributed import Worker, WorkerPlugin
@@ -44,14 +45,16 @@ class SamplingPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look 
         Of the plugin; tells one session's samples from another's.
     prefix
         Of the names of the session's runs.
+    gang
+        Name of the plugin of its gangs.
     topic
         Where they are sent.
     seconds
         Between two samples.
     """
 
-    def __init__(self, name: str, prefix: str, topic: str, seconds: float) -> None:
-        self.name, self._prefix, self._topic, self._seconds = name, prefix, topic, seconds
+    def __init__(self, name: str, prefix: str, gang: str, topic: str, seconds: float) -> None:
+        self.name, self._prefix, self._gang, self._topic, self._seconds = name, prefix, gang, topic, seconds
 
     def setup(self, worker: Worker) -> None:
         """Begin to tell."""
@@ -91,7 +94,7 @@ class SamplingPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look 
     def _facts(self) -> tuple[int, ...]:
         # As the fields of a WorkerSample after its first; traffic is the gang's.
         worker, state = self._worker, self._worker.state
-        gang = worker.plugins.get(f"{self._prefix}gang")
+        gang = worker.plugins.get(self._gang)
         received, sent = gang.traffic() if isinstance(gang, GangPlugin) else (0, 0)
         return (
             worker.monitor.get_process_memory(),
@@ -118,7 +121,7 @@ class SamplingPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look 
     def _busy(self) -> list[tuple[str, int, dict[str, float]]]:
         # Of runs that are under way, so far; workers of one process tell the same.
         done, running = tasks.timed_now(self._prefix)
-        gang = self._worker.plugins.get(f"{self._prefix}gang")
+        gang = self._worker.plugins.get(self._gang)
         self._read = {key: self._read.get(key) or _Read() for key in done}
         found = {key: self._read[key].go_on(*timed) for key, timed in done.items()}
         for run_id, owner, kind, seconds in running:
@@ -180,7 +183,6 @@ class Telemetry:
         self._plugin = f"{prefix}samples"
         self._lock = threading.Lock()
         self._is_on = self._is_installed = self._is_listening = False
-        self._num_breaks = 0
         self._installing = asyncio.Lock()
         self._samples: dict[int, WorkerSample] = {}
         self._received: dict[int, int] = {}  # bytes by Dask
@@ -232,7 +234,6 @@ class Telemetry:
             kind; None where workers tell of it.
         """
         if self._is_on:
-            self._install_again()
             self._run = _RunTold(run_id, self._clock(), so_far)
 
     def ended(self, timed: Iterable[TaskTimed]) -> None:
@@ -286,7 +287,7 @@ class Telemetry:
 
     def _handle_event(self, event: tuple[float, Any]) -> None:
         message = event[1]
-        if isinstance(message, dict) and message.get("samples") == self._plugin:
+        if isinstance(message, dict) and message.get("samples") == self._cluster.name_now(self._plugin):
             self.hear(message)
 
     def _sample(
@@ -368,12 +369,9 @@ class Telemetry:
             return None
         return asyncio.run_coroutine_threadsafe(self._installed(), self._client.loop.asyncio_loop)
 
-    def _install_again(self) -> None:
-        # After the connection has broken: the scheduler may still take away what it knows of before.
-        if self._num_breaks != self._cluster.num_breaks:
-            self._num_breaks, self._is_installed = self._cluster.num_breaks, False
-            self._plugin = f"{self._prefix}samples{self._num_breaks}"
-            self._install()
+    def _sampling(self, seconds: float, name: str) -> SamplingPlugin:
+        gang = self._cluster.name_now(f"{self._prefix}gang")
+        return SamplingPlugin(name, self._prefix, gang, self._client.id, seconds)
 
     async def _installed(self) -> None:
         # Listeners may come and go while the workers are asked: what is wanted last holds.
@@ -383,8 +381,7 @@ class Telemetry:
                 with contextlib.suppress(RuntimeError, ValueError, *BROKEN):  # workers that go meanwhile
                     if self._is_installed:
                         seconds = max(_TELL_SECONDS, len(self._cluster.alive()) / _MOST_SAMPLES)
-                        plugin = SamplingPlugin(self._plugin, self._prefix, self._client.id, seconds)
-                        await self._cluster.installed(plugin, self._plugin)
+                        await self._cluster.installed(partial(self._sampling, seconds), self._plugin)
                     else:
                         await self._cluster.uninstalled(self._plugin)
 

@@ -67,9 +67,9 @@ def _grid(told: Told, seen: Seen) -> list[list[str]]:
     return rows
 
 
-def _cell(value: str, told: tuple[str, str]) -> str:
+def _cell(value: str, column: tuple[str, str]) -> str:
     # Text may be long; a number or a time that is cut is another one.
-    return short_text(value) if told[1] == "text" else value
+    return short_text(value) if column[1] == "text" else value
 
 
 def table_text(shape: tuple[int, int], told: Told, seen: Seen) -> str:

@@ -276,7 +276,7 @@ class Repartitioner:
         if depth > LINEAGE_DEPTH:
             futures, depth = self._engine.cut_lineage(stored.layout.owners, futures), 0
             stored = replace(stored, keys=names_of(futures))
-        return Entry(stored, futures, change.entry.seconds, depth)
+        return replace(change.entry, stored=stored, futures=futures, depth=depth)
 
     def profile(self, node: Expr, entry: Entry) -> Profile:
         """Find out where the entries of a stored matrix are along its rows, by a small task for each block.

@@ -97,7 +97,7 @@ class Runner:
         self.planner = Planner(config, cluster, store)
         self.memo = Memo(config, store, engine, self.planner, folder)
         self.strategies = NestedStrategies(self.planner.workers)
-        self._num_told = 0  # of the arrays that gave way
+        self._num_reported = 0  # of the arrays that gave way
         self._num_taken = 0  # roots of the run that is under way whose values were remembered
         self.log = RunLog(cluster, emit)
         repartitioner = Repartitioner(engine, self.planner, self.memo.replaced)
@@ -382,8 +382,8 @@ class Runner:
         if record is not None and len(plan.tasks) >= max((run.num_tasks for run in record.runs), default=0):
             record.plan_text = partial(plan_text, plan, {node: name for name, node in after.items()})
         timed, seconds = ((), 0.0) if outcome is None else (outcome.timed, outcome.seconds)
-        gave_way, self._num_told = self._store.num_gave_way - self._num_told, self._store.num_gave_way
-        self.log.finish(plan, timed, seconds, record, counts, gave_way)
+        before, self._num_reported = self._num_reported, self._store.num_gave_way
+        self.log.finish(plan, timed, seconds, record, counts, self._num_reported - before)
 
 
 def _with_inputs(node: Expr) -> tuple[Expr, ...]:

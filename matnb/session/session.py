@@ -76,7 +76,7 @@ class Session:
         self._telemetry = Telemetry(cluster, prefix, cluster.in_process, self._listeners.tell_sample)
         self._engine = self._engine_for(prefix, cluster.in_process)
         self._gang = GangEngine(cluster, prefix, cluster.in_process, telemetry=self._telemetry)
-        self._store = Store(config.memo_bytes, hiding)
+        self._store = Store(hiding)
         self._runner = Runner(config, cluster, self._engine, self._gang, self._store, self.tell, folder)
         self._convergence = self._runner.log.convergence
         self.memo, self.strategies = self._runner.memo, self._runner.strategies
@@ -308,7 +308,8 @@ class Session:
         # Of each loss once, and that workers are missing as long as they are.
         if not self.cluster.seconds_away:
             self.cluster.refresh_if_changed()
-        attendance, self._reported_at = self.cluster.attendance(self._reported_at), time.monotonic()
+        attendance = self.cluster.attendance(self._reported_at)
+        self._reported_at = attendance.seconds
         return attendance_text(attendance, attendance.num_gone)
 
     def later(

@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import dask
 import psutil
 import pytest
 from distributed import Client
+from distributed.core import Status
 from waiting import wait_until
 
 from matnb.backend import cluster as cluster_module
@@ -390,3 +392,29 @@ def test_a_worker_that_is_not_ready_yet_is_waited_for_if_wanted(monkeypatch: pyt
         cluster.refresh_if_changed(waits)
         assert len(asked) == (3 if waits else 1)
         assert cluster.has_newcomers != waits
+
+
+def test_a_scheduler_looks_for_late_blocks_of_a_client_that_left_at_once_and_later_a_few_times_only():
+    looks = []
+
+    class Late:
+        """A scheduler's clock, which goes on at once; the client comes back once."""
+
+        status, clients, client_comms, now, loop = Status.running, {"gone"}, {}, 0.0, None
+
+        def remove_client(self, client: str) -> None:
+            self.clients.discard(client)
+
+        def call_later(self, seconds: float, work: Callable[..., None], *arguments: object) -> None:
+            self.now += seconds
+            looks.append(self.now)
+            if len(looks) < 1000:
+                work(*arguments)
+
+    scheduler = Late()
+    scheduler.loop = scheduler
+    cluster_module._clear_late(scheduler, "gone")
+    assert not scheduler.clients
+    assert looks[0] <= 1
+    assert 600 <= looks[-1] < 1500
+    assert len(looks) <= 12

@@ -259,6 +259,7 @@ def test_two_clients_take_turns(cluster: DaskCluster):
         engine.close()
 
     with connect(cluster.client.scheduler.address) as other:
+        other.leave_nothing_of("second-")
         threads = [
             threading.Thread(target=run, args=pair) for pair in (("first-", cluster), ("second-", other))
         ]

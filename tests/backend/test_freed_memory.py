@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import threading
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ from waiting import wait_until
 
 import matnb as mn
 from matnb.backend import freed_memory
+from matnb.backend.cluster import DaskCluster
 from matnb.backend.freed_memory import (
     FreedMemory,
     FreedMemoryPlugin,
@@ -103,9 +105,27 @@ def test_workers_of_another_cluster_keep_freed_memory_while_a_session_uses_them(
         client.unregister_worker_plugin(one.name)
         client.register_plugin(other, other.name)
         client.unregister_worker_plugin(other.name)
-        assert on_worker(client, pages_of_temporaries) < FEW
+        wait_until(lambda: on_worker(client, pages_of_temporaries) < FEW)
         session.close()
         assert on_worker(client, pages_of_temporaries) > MANY
+
+
+def test_connecting_waits_for_no_worker_to_keep_freed_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    async def slowly(*_: object) -> None:
+        began.set()
+        await asyncio.sleep(2)
+        ended.set()
+
+    monkeypatch.setattr(DaskCluster, "_put_on", slowly)
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        mn.connect(cluster),
+    ):
+        assert not ended.is_set()
+        assert began.wait(10)
+        assert ended.wait(10)
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ def test_every_block_arrives_behind_tls(certificates: Security):
         LocalCluster(protocol="tls://", security=certificates, **options) as theirs,
         connect(theirs) as cluster,
     ):
+        cluster.leave_nothing_of("tls-")
         engine = GangEngine(cluster, "tls-", False, gangs.exchange_all)
         outcome = engine.run(gangs.relay_program((0, 1)), {})
         assert outcome.futures["y1"].result().values.tolist() == [1.0]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,6 +83,31 @@ def test_a_worker_that_joins_is_left_alone_and_named(cluster: CliCluster, packag
     cluster.end(cluster.workers[package])
     with mn.connect(cluster.address, timeout_seconds=20) as session:  # and those that are left do
         assert float(mn.ones(10).sum()) == 10
+
+
+def test_a_worker_that_joins_and_hangs_holds_up_nobody_and_is_used_once_it_answers(
+    cluster: CliCluster,
+) -> None:
+    with mn.connect(cluster.address, timeout_seconds=60) as session:
+        x = mn.asarray(np.arange(100.0), blocks=4).persist()
+        cluster.start_worker("hanging")
+        wait_until(lambda: session.cluster.has_newcomers)
+        cluster.workers["hanging"].send_signal(signal.SIGSTOP)
+        took = []
+        for number in range(12):
+            began = time.monotonic()
+            assert float((x + number).sum()) == 4950 + 100 * number
+            took.append(time.monotonic() - began)
+        assert max(took) < 8  # the scheduler has ten seconds, and a run fails then
+        assert sorted(took)[6] < 0.9  # nobody waits for it in most of them
+        assert session.status().num_workers == 1
+        assert "does not answer" in session.status().workers_text
+        cluster.workers["hanging"].send_signal(signal.SIGCONT)
+        wait_until(lambda: session.status().num_workers == 2)
+        assert float((x + 20).sum()) == 6950
+        assert session.status().workers_text == ""
+        cluster.end(cluster.workers["hanging"])
+        wait_until(lambda: session.status().num_workers == 1)
 
 
 def test_a_scheduler_that_comes_back_with_another_python_is_refused(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def names(store: Store, *nodes: Expr) -> list[bool]:
 
 
 def test_what_is_added_is_found_under_equal_expressions():
-    store, one = Store(1000), entry()
+    store, one = Store(), entry()
     store.add(node("a"), one)
     assert store.entry(node("a")) is one
     assert store.find([node("a"), node("b")]) == {node("a"): one.stored}
@@ -50,7 +50,7 @@ def test_what_is_added_is_found_under_equal_expressions():
 
 
 def test_bytes_of_an_array_with_two_names_count_once():
-    store, one = Store(1000), entry(num_bytes=300)
+    store, one = Store(), entry(num_bytes=300)
     store.add(node("recorded"), one)
     store.add(node("optimized"), one)
     store.add(node("other"), entry(num_bytes=50))
@@ -60,67 +60,57 @@ def test_bytes_of_an_array_with_two_names_count_once():
 
 
 def test_within_the_budget_nothing_goes():
-    store = Store(200)
+    store = Store()
     store.add(node("a"), entry(100))
     store.add(node("b"), entry(100))
-    store.trim()
+    store.trim(200)
     assert names(store, node("a"), node("b")) == [True, True]
 
 
 def test_no_more_goes_than_what_is_over_the_budget():
-    store = Store(200)
+    store = Store()
     quick, slow = node("quick"), node("slow")
     store.add(quick, entry(100, seconds=1.0))
     store.add(slow, entry(200, seconds=5.0))
-    store.trim()  # without the first the rest is the budget to the byte
+    store.trim(200)  # without the first the rest is the budget to the byte
     assert names(store, quick, slow) == [False, True]
 
 
 def test_the_least_seconds_for_a_byte_go_first():
-    store = Store(250)
+    store = Store()
     slow, quick, large = node("slow"), node("quick"), node("large")
     store.add(slow, entry(100, seconds=5.0))
     store.add(quick, entry(100, seconds=0.1))  # 1 ms a byte
     store.add(large, entry(200, seconds=0.1))  # 0.5 ms a byte
-    store.trim()
+    store.trim(250)
     assert names(store, slow, quick, large) == [True, True, False]
-    store.budget_bytes = 150
-    store.trim()
+    store.trim(150)
     assert names(store, slow, quick, large) == [True, False, False]
     assert store.num_bytes == 100
 
 
 def test_what_a_person_keeps_does_not_go():
-    store = Store(50)
+    store = Store()
     kept, other = node("kept"), node("other")
     store.add(kept, entry(100, seconds=0.0))
     store.add(other, entry(100, seconds=9.0))
     store.pin(kept)
     store.pin(node("nowhere"))
-    store.trim()
+    store.trim(50)
     assert names(store, kept, other) == [True, False]
     store.drop_owner(0)
     store.add(kept, entry(100, seconds=0.0))  # made again after a loss
-    store.trim()
+    store.trim(50)
     assert names(store, kept) == [True]
 
 
-def test_room_is_made_but_not_of_what_is_needed():
-    store = Store(1000)
-    needed, other = node("needed"), node("other")
-    store.add(needed, entry(400, seconds=0.1))
-    store.add(other, entry(400, seconds=5.0))
-    store.trim(needed=[needed], room_bytes=500)
-    assert names(store, needed, other) == [True, False]
-
-
 def test_what_was_given_stays_while_an_expression_needs_it():
-    store = Store(0)
+    store = Store()
     given = node("given")
     user = Transpose(given, (1, 0))
     store.add_given(given, entry())
     store.retain(())
-    store.trim()
+    store.trim(0)
     assert names(store, given) == [True]
     del given
     gc.collect()
@@ -131,24 +121,24 @@ def test_what_was_given_stays_while_an_expression_needs_it():
 
 
 def test_an_array_goes_under_all_its_names():
-    store, one = Store(0), entry()
+    store, one = Store(), entry()
     store.add(node("recorded"), one)
     store.add(node("optimized"), one)
-    store.trim()
+    store.trim(0)
     assert not store.entries()
     assert store.num_bytes == 0
 
 
 def test_an_array_of_no_bytes_can_be_weighed():
-    store = Store(50)
+    store = Store()
     store.add(node("empty"), entry(0, seconds=0.0))
     store.add(node("a"), entry(100))
-    store.trim()
+    store.trim(50)
     assert not names(store, node("a"))[0]
 
 
 def test_arrays_stay_with_their_handles():
-    store = Store(1000)
+    store = Store()
     live, gone, owner = node("live"), node("gone"), node("owner")
     flipped = Transpose(owner, (1, 0))
     store.add(live, entry())
@@ -163,7 +153,7 @@ def test_arrays_stay_with_their_handles():
 
 
 def test_a_lost_worker_takes_every_array_it_had_a_block_of():
-    store = Store(1000)
+    store = Store()
     both, zero, one = node("both"), node("zero"), node("one")
     store.add(both, entry(owners=(0, 1)))
     store.add(zero, entry(owners=(0, 0)))
@@ -175,12 +165,12 @@ def test_a_lost_worker_takes_every_array_it_had_a_block_of():
 
 
 def test_nothing_holds_the_futures_of_what_is_gone():
-    store = Store(100)
+    store = Store()
     one, other = entry(100, seconds=0.1), entry(100, seconds=5.0)
     futures = [weakref.ref(future) for held in (one, other) for future in held.futures]
     store.add(node("one"), one)
     store.add(node("other"), other)
-    store.trim()
+    store.trim(100)
     del one
     gc.collect()
     assert [future() is None for future in futures] == [True, True, False, False]
@@ -191,7 +181,7 @@ def test_nothing_holds_the_futures_of_what_is_gone():
 
 
 def test_what_is_remembered_stays_without_a_handle_and_goes_first():
-    store = Store(250)
+    store = Store()
     held, worth, cheap = node("held"), node("worth"), node("cheap")
     store.add(held, entry(100, seconds=0.1))
     store.add(worth, entry(100, seconds=9.0))
@@ -201,7 +191,7 @@ def test_what_is_remembered_stays_without_a_handle_and_goes_first():
     store.retain({held})
     assert names(store, held, worth, cheap) == [True, True, True]
     assert len(store.idle()) == 2
-    store.trim()
+    store.trim(250)
     assert names(store, held, worth, cheap) == [True, True, False]
     store.retain({held, worth})
     assert not store.idle()
@@ -211,7 +201,7 @@ def test_what_is_remembered_stays_without_a_handle_and_goes_first():
 
 
 def test_room_is_made_of_what_has_no_handle_first_and_of_as_little_as_will_do():
-    store = Store(1000)
+    store = Store()
     nodes = [node(name) for name in ("held", "needed", "dear", "worth", "cheap")]
     for one, seconds in zip(nodes, (0.0, 0.1, 5.0, 9.0, 1.0), strict=True):
         store.add(one, entry(100, seconds))
@@ -232,7 +222,7 @@ def test_room_is_made_of_what_has_no_handle_first_and_of_as_little_as_will_do():
 
 
 def test_room_is_made_where_it_is_lacking():
-    store = Store(1000)
+    store = Store()
     here, there = node("here"), node("there")
     store.add(here, entry(100, seconds=9.0, owners=(0,)))
     store.add(there, entry(100, seconds=0.0, owners=(1,)))
@@ -241,7 +231,7 @@ def test_room_is_made_where_it_is_lacking():
 
 
 def test_what_cannot_be_made_again_never_gives_way():
-    store = Store(0)
+    store = Store()
     given, copied, varying = node("given"), node("copied"), node("varying")
     varying.__dict__["is_made_anew"] = True
     store.add_given(given, entry())
@@ -249,13 +239,28 @@ def test_what_cannot_be_made_again_never_gives_way():
     store.add(varying, entry())
     store.add(node("pinned"), entry())
     store.pin(node("pinned"))
-    store.trim()
+    store.trim(0)
     assert names(store, given, copied, varying, node("pinned")) == [True, False, True, True]
+
+
+def test_an_array_of_a_user_that_gave_way_is_known_to_have_until_all_are_dropped():
+    store, copied = Store(), node("copied")
+    store.add_given(copied, entry(), may_go=True)
+    assert not store.gave_way(copied)
+    store.trim(100)
+    assert not store.gave_way(copied)
+    store.make_room((), lambda held: [owner for owner, size in held.items() if size])
+    assert names(store, copied) == [False]
+    assert (store.num_gave_way, store.gave_way(copied)) == (1, True)
+    store.add_given(copied, entry(), may_go=True)
+    assert not store.gave_way(copied)
+    store.clear()
+    assert not store.gave_way(copied)
 
 
 def test_what_is_given_meanwhile_waits_till_room_is_made():
     # The tables are gone through then, by a thread that must not find them grown.
-    store, late = Store(1000), node("late")
+    store, late = Store(), node("late")
     store.add(node("idle"), entry())
     store.remember(node("idle"))
     store.retain(())
@@ -275,7 +280,7 @@ def test_what_is_given_meanwhile_waits_till_room_is_made():
 
 
 def test_an_array_stays_under_its_first_name():
-    store, one = Store(1000), entry()
+    store, one = Store(), entry()
     made, recorded, other = node("made"), node("recorded"), node("other")
     store.add(made, one)
     store.add(recorded, one, second=True)
@@ -292,7 +297,7 @@ def test_an_array_stays_under_its_first_name():
 
 
 def test_what_is_remembered_keeps_nothing_that_it_was_made_from():
-    store = Store(1000)
+    store = Store()
     given, made = node("given"), Transpose(node("given"), (1, 0))
     store.add(made, entry())
     store.remember(made)
@@ -306,7 +311,7 @@ def test_what_is_remembered_keeps_nothing_that_it_was_made_from():
 
 def test_there_are_not_many_arrays_without_a_handle(monkeypatch):
     monkeypatch.setattr("matnb.backend.store.MOST_IDLE", 3)
-    store, nodes = Store(10_000), [node(str(number)) for number in range(6)]
+    store, nodes = Store(), [node(str(number)) for number in range(6)]
     for one in nodes:
         store.add(one, entry())
         store.remember(one)
@@ -341,7 +346,7 @@ def staying(store: Store, live: set[bytes]) -> set[bytes]:
 
 @given(st.lists(ACTIONS, max_size=25))
 def test_bytes_and_what_stays_are_those_of_all_arrays_whatever_came_before(actions):
-    store, nodes = Store(500), [node(str(number)) for number in range(6)]
+    store, nodes = Store(), [node(str(number)) for number in range(6)]
     entries = [entry(100 * (number + 1), owners=(number % 3,)) for number in range(6)]
     for action in actions:
         match action:
@@ -360,8 +365,8 @@ def test_bytes_and_what_stays_are_those_of_all_arrays_whatever_came_before(actio
                 entries[which] = new
             case "lose", owner:
                 store.drop_owner(owner)
-            case "trim", room:
-                store.trim(room_bytes=room)
+            case "trim", budget:
+                store.trim(budget)
             case ("forget",):
                 store.forget()
         there = store.entries()

@@ -257,6 +257,22 @@ def test_a_foreign_cluster_is_sampled_and_left_as_it_was():
     assert {worker for worker, _ in heard.kernel_seconds()} == {0, 1}
 
 
+def test_what_gangs_send_is_counted_after_a_break_too():
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    heard = Heard()
+    with LocalCluster(protocol="tcp", **options) as theirs, mn.connect(theirs) as session:
+        session.subscribe(heard, samples=True)
+        looped(2)
+        client = session.cluster.client
+        client.loop.add_callback(client.scheduler_comm.comm.abort)
+        wait_until(lambda: session.cluster.num_breaks == 1)
+        looped(100)
+        assert session.cluster.alive() == (2, 3)
+        wait_until(
+            lambda: sum(one.sent_bytes for one in heard.last().values() if one.worker > 1) > 90 * SIZE * 8, 10
+        )
+
+
 @pytest.mark.cluster
 def test_the_others_go_on_when_a_worker_is_lost_and_a_new_one_is_sampled_too():
     feed, heard = Feed(), Heard()

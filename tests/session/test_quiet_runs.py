@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
+import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -125,6 +129,30 @@ def test_a_run_that_is_looked_into_can_be_cancelled(
     assert asked == [True]
 
 
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_what_is_still_asked_when_a_run_ends_is_asked_no_more(
+    session: mn.session.Session, monkeypatch: pytest.MonkeyPatch, is_cancelled: bool
+) -> None:
+    asked, ended = threading.Event(), threading.Event()
+
+    async def asking(*_: object) -> None:
+        asked.set()
+        try:
+            await asyncio.sleep(600)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(inquiry, "_asked", asking)
+    if is_cancelled:
+        threading.Thread(target=lambda: asked.wait() and session.cancel()).start()
+        with pytest.raises(CellCancelled):
+            slow(1.5).compute()
+    else:
+        assert np.array_equal(slow(0.6).compute(), np.arange(8.0) + 0.6)
+    assert asked.is_set()
+    assert ended.wait(5)
+
+
 def test_greetings_of_real_ports(theirs: LocalCluster) -> None:
     closed = "tcp://127.0.0.1:9"
     with mn.connect(theirs) as session:
@@ -133,5 +161,24 @@ def test_greetings_of_real_ports(theirs: LocalCluster) -> None:
         found = client.run(greetings.greet, [one, two, closed, "inproc://x"], workers=[one])[one]
         assert dict(found.unreached) == {closed: "Connection refused"}
         assert greetings.pairs_apart({one: found}) == {}  # nobody is known to be there
-        other = greetings.Greeted({}, "running", 0, 0)
+        other = greetings.Greeting({}, "running", 0, 0)
         assert greetings.pairs_apart({one: found, closed: other}) == {(one, closed): "Connection refused"}
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "Name or service not known"),
+        (socket.gaierror(socket.EAI_AGAIN, "Try again"), "Try again"),
+        (OSError("Multiple exceptions: here, there"), "Multiple exceptions: here, there"),
+        (OSError(errno.EHOSTUNREACH, "Connect call failed"), os.strerror(errno.EHOSTUNREACH)),
+    ],
+)
+def test_why_there_is_no_way_is_said_in_words(
+    error: OSError, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(host: str, port: int) -> None:
+        raise error
+
+    monkeypatch.setattr(asyncio, "open_connection", refuse)
+    assert asyncio.run(greetings._reason("tcp://nowhere:8786")) == words

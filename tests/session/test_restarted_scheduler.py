@@ -135,6 +135,52 @@ def test_a_client_whose_connection_breaks_alone_goes_on(tmp_path: Path) -> None:
         wait_until(lambda: not theirs.scheduler.tasks)
 
 
+@pytest.mark.parametrize("step", ["_say_farewell", "_listen", "_ask_scheduler"])
+def test_a_connection_that_breaks_again_while_it_is_mended_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    with in_this_process(0) as theirs, mn.connect(theirs.scheduler_address, timeout_seconds=20) as session:
+        a, b = stored()
+        cluster, client = session.cluster, session.cluster.client
+        usual, num_broken = getattr(cluster, step), 0
+
+        def broken(*arguments: object) -> object:
+            nonlocal num_broken
+            if num_broken < 2:
+                num_broken += 1
+                client.loop.add_callback(client.scheduler_comm.comm.abort)
+            return usual(*arguments)
+
+        monkeypatch.setattr(cluster, step, broken)
+        client.loop.add_callback(client.scheduler_comm.comm.abort)
+        wait_until(lambda: cluster.num_breaks == 1)
+        began = time.monotonic()
+        assert cell(a, b, 3) == pytest.approx(values(3))
+        assert (num_broken, cluster.num_breaks) == (2, 3)
+        assert time.monotonic() - began < 10
+
+
+def test_whatever_goes_wrong_while_it_connects_again_it_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with in_this_process(0) as theirs, mn.connect(theirs.scheduler_address, timeout_seconds=20) as session:
+        a, b = stored()
+        client = session.cluster.client
+        usual, errors = client._ensure_connected, [OSError, ValueError, TypeError, KeyError, RuntimeError]
+        errors += [AttributeError, AssertionError]
+
+        async def failing(**options: float) -> None:
+            if errors:
+                raise errors.pop()("another Dask's answer")
+            await usual(**options)
+
+        monkeypatch.setattr(client, "_ensure_connected", failing)
+        client.loop.add_callback(client.scheduler_comm.comm.abort)
+        wait_until(lambda: session.cluster.num_breaks == 1)
+        assert cell(a, b, 3) == pytest.approx(values(3))
+        assert not errors
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_session_goes_on_with_other_processes_at_the_address(cluster: CliCluster, number: int) -> None:

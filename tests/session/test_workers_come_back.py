@@ -15,6 +15,7 @@ from distributed import Worker
 from waiting import wait_until
 
 import matnb as mn
+from matnb.backend.cluster import Attendance
 from matnb.backend.servers import LocalCluster, LocalNanny, LocalWorker
 from matnb.lazy.recording import recording
 from matnb.magics.summary import status_text
@@ -116,6 +117,26 @@ def test_a_loss_is_told_in_the_next_cell_once() -> None:
                 x = mn.ones(10) + number
             told.append(session.run({"x": x.expression}, record).workers_text)
         assert told == ["2 workers now, 1 worker lost before and replaced", ""]
+
+
+def test_a_loss_right_after_losses_were_counted_is_told_in_the_next_cell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with mn.start(workers=1, threads=1) as session:
+        usual, told = session.cluster.attendance, []
+
+        def attendance(since: float) -> Attendance:
+            found = usual(since)
+            if not told:
+                session.cluster._losses.append(time.monotonic())
+            return found
+
+        monkeypatch.setattr(session.cluster, "attendance", attendance)
+        for number in range(3):
+            with recording("a cell") as record:
+                x = mn.ones(10) + number
+            told.append(session.run({"x": x.expression}, record).workers_text)
+        assert told == ["", "1 worker now, 1 worker lost before and replaced", ""]
 
 
 @pytest.mark.cluster

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region, relative
 from matnb.errors import FileFormatError, OptionError, suggestion
+from matnb.io.durations import NO_TIME, STORED_UNITS, unit_ratio
 from matnb.io.entries import ReaderValue, Slab, common, dense_of
 from matnb.io.files import File
 from matnb.io.source import Found, Piece, PlainSource
@@ -22,10 +23,7 @@ if TYPE_CHECKING:
 
 DType: TypeAlias = str | type | np.dtype
 DTypes: TypeAlias = DType | Mapping[str, DType] | None
-NO_TIME = np.iinfo(np.int64).min  # NumPy's "not a time", as a whole number
 MOST_COLUMNS = 4000  # each is an array of its own
-_UNITS = ("D", "s", "ms", "us", "ns")  # from coarse to fine
-_PER_UNIT = {"D": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ def wider(one: ColumnKind, other: ColumnKind) -> ColumnKind | None:
         if bool(one.zone) != bool(other.zone):
             return None
         zone = one.zone if one.zone == other.zone else "UTC"  # instants of two zones
-        return time(one.word, max(one.unit, other.unit, key=_UNITS.index), zone)
+        return time(one.word, max(one.unit, other.unit, key=STORED_UNITS.index), zone)
     return number(np.result_type(one.stored, other.stored))
 
 
@@ -601,11 +599,6 @@ def unheld(name: str) -> str:
     )
 
 
-def unit_ratio(coarse: str, fine: str) -> int:
-    """Return how many of one unit of time are in another."""
-    return _PER_UNIT[fine] // _PER_UNIT[coarse]
-
-
 # What a user asks of columns.
 
 
@@ -666,7 +659,7 @@ def wanted_dtypes(where: str, dtype: DTypes, names: Sequence[str]) -> tuple[tupl
             made = np.dtype(one)
         except TypeError:
             made = np.dtype(object)
-        has_unit = made.kind == "M" and made.name.removeprefix("datetime64[").rstrip("]") in _UNITS
+        has_unit = made.kind == "M" and made.name.removeprefix("datetime64[").rstrip("]") in STORED_UNITS
         if made.kind not in "biuf" and not has_unit:
             raise OptionError(
                 f'dtype={one!r}: give a bool, integer or float dtype, "text", or a time such as '

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, NotScalarError, OptionError, ShapeError, suggestion
-from matnb.io.columns import NO_TIME, by_code_point, places_among
+from matnb.io.columns import by_code_point, places_among
+from matnb.io.durations import NO_TIME
 from matnb.io.texts import NO_VALUE, checked_marks, numbers_in, present, times_in
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray

@@ -15,16 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import OptionError, suggestion
-from matnb.io.durations import PER_SECOND
+from matnb.io.durations import DAY_SECONDS, PER_SECOND
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 
 _OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
-_DAY = 86_400
 # Clocks are looked at once a day: no zone has changed twice within three days. The rules of today go on, and
 # repeat after 400 years, which are whole weeks.
 _FIRST, _LAST_CYCLE = -5_364_662_400, 2_114_380_800  # 1800 and 2037
-_CYCLE = 146_097 * _DAY
+_CYCLE = 146_097 * DAY_SECONDS
 
 Steps = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
@@ -65,13 +64,13 @@ def steps_of(zone: str) -> Steps:
     def offset_at(second: int) -> int:
         found = datetime.fromtimestamp(second, clock).utcoffset()
         assert found is not None, "of a zone"
-        return found.days * _DAY + found.seconds
+        return found.days * DAY_SECONDS + found.seconds
 
     changes, offsets = [], [offset_at(_FIRST)]
-    for second in range(_FIRST + _DAY, _LAST_CYCLE + _CYCLE, _DAY):
+    for second in range(_FIRST + DAY_SECONDS, _LAST_CYCLE + _CYCLE, DAY_SECONDS):
         now = offset_at(second)
         if now != offsets[-1]:
-            before, after = second - _DAY, second
+            before, after = second - DAY_SECONDS, second
             while after - before > 1:
                 middle = (before + after) // 2
                 before, after = (middle, after) if offset_at(middle) == offsets[-1] else (before, middle)
@@ -92,7 +91,7 @@ def instants_of(walls: Any, unit: str, zone: str) -> Any:
     if len(offsets) == 1:
         return walls - offsets[0]
     # Clocks are at most 16 hours from UTC and change at most once within three days.
-    margin = 3 * _DAY * PER_SECOND[unit] // 2
+    margin = 3 * DAY_SECONDS * PER_SECOND[unit] // 2
     early = walls - offsets_from_utc(walls - margin, unit, zone)
     late = walls - offsets_from_utc(walls + margin, unit, zone)
     is_early, is_late = (one + offsets_from_utc(one, unit, zone) == walls for one in (early, late))
@@ -123,7 +122,7 @@ def offset_text(seconds: int) -> str:
 def _steps(unit: str, zone: str) -> Steps:
     changes, offsets = steps_of(zone)
     per_second = PER_SECOND[unit]
-    count = int(np.count_nonzero(changes < 2**63 // per_second - 2 * _DAY))  # nanoseconds end in 2262
+    count = int(np.count_nonzero(changes < 2**63 // per_second - 2 * DAY_SECONDS))  # nanoseconds end in 2262
     return changes[:count] * per_second, offsets[: count + 1] * per_second
 
 

@@ -16,7 +16,7 @@ from matnb.io.durations import NO_TIME, STORED_UNITS, unit_ratio
 from matnb.io.entries import ReaderValue, Slab, common, dense_of
 from matnb.io.files import File
 from matnb.io.source import Found, Piece, PlainSource
-from matnb.io.texts import EXACT
+from matnb.io.texts import EXACT, integers_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -182,7 +182,8 @@ def values_of(column: pyarrow.Array | pyarrow.ChunkedArray) -> ColumnValues:
     if pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pyarrow.types.is_decimal(column.type) and column.type.scale == 0:
-        column = _whole_decimals(column)
+        whole = integers_of(column)
+        column = column if whole is None else whole
         kind = kind_of(column.type) or kind
     if kind.unit:
         if pyarrow.types.is_date32(column.type) or pyarrow.types.is_time32(column.type):
@@ -194,18 +195,6 @@ def values_of(column: pyarrow.Array | pyarrow.ChunkedArray) -> ColumnValues:
         return ColumnValues(kind, _plain(column, np.nan))
     missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     return ColumnValues(kind, _plain(column, False if kind.word == "bool" else 0), missing)
-
-
-def _whole_decimals(column: pyarrow.Array) -> pyarrow.Array:
-    # As integers, where a type of 64 bits has all of them.
-    import pyarrow
-
-    for integers in (pyarrow.int64(), pyarrow.uint64()):
-        try:
-            return column.cast(integers)
-        except pyarrow.ArrowInvalid:
-            continue
-    return column
 
 
 def is_rounded(column: pyarrow.Array | pyarrow.ChunkedArray, values: ColumnValues) -> bool:

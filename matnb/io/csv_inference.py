@@ -173,13 +173,16 @@ def _inferred_type(table: CsvTable, name: str, texts: pyarrow.Array) -> tuple[st
     # The type, whether there is no value, and whether numbers stay text since no type holds them.
     from pyarrow import compute
 
-    distinct, words = texts.unique(), table.missing.of(name).words
-    written = present(compute.utf8_trim_whitespace(texts), words).drop_null()
+    words = table.missing.of(name).words
+    written, takes_nan = present(_trimmed(texts), words).drop_null(), "nan" in words
+    if not len(written):
+        return "float64", True, False
+    distinct = written.unique()
     for word in TRIED:
-        few = distinct[:10]  # which most often suffice
-        if all(table.converted(name, one, word, False, True)[1] is None for one in (few, distinct)):
-            return ("float64", True, False) if not len(written) else (word, False, False)
-    if values_in(written, "float64", table.marks, takes_nan="nan" in words) is not None:
+        some = (distinct[:10], distinct)  # the first of which most often suffice
+        if all(values_in(one, word, table.marks, True, takes_nan) is not None for one in some):
+            return word, False, False
+    if values_in(written, "float64", table.marks, takes_nan=takes_nan) is not None:
         return "text", False, True
     # In a column of numbers, a value that is not one is an error.
     plain = compute.replace_substring(written, table.marks.thousands or "\0", "")

@@ -179,7 +179,7 @@ def present(texts: pyarrow.Array, words: Sequence[str]) -> pyarrow.Array:
     return compute.if_else(compute.is_in(texts, strings(words)), None, texts) if words else texts
 
 
-def strings(texts: Sequence[str]) -> pyarrow.Array:
+def strings(texts: Sequence[str | None]) -> pyarrow.Array:
     """Return an Arrow array of strings."""
     import pyarrow
 
@@ -373,12 +373,31 @@ def _integers(texts: pyarrow.Array) -> pyarrow.Array:
     # Whole numbers of the narrower type that holds them; null where none does.
     import pyarrow
 
-    numbers = [None if text is None or len(text) > 20 else int(text) for text in texts.to_pylist()]
+    made = integers_of(texts)
+    if made is not None:
+        return made
+    digits = [None if text is None else text.lstrip("-0") for text in texts.to_pylist()]
+    numbers = [
+        None if some is None or len(some) > 20 else int(text)
+        for some, text in zip(digits, texts.to_pylist(), strict=True)
+    ]
     there = [one for one in numbers if one is not None]
     is_large = max(there, default=0) >= 2**63 and min(there) >= 0
     low, high = (0, 2**64) if is_large else (-(2**63), 2**63)
     kept = [one if one is not None and low <= one < high else None for one in numbers]
     return pyarrow.array(kept, pyarrow.uint64() if is_large else pyarrow.int64())
+
+
+def integers_of(values: pyarrow.Array) -> pyarrow.Array | None:
+    """Return texts or decimal numbers as int64, or else uint64; None where neither type has all of them."""
+    import pyarrow
+
+    for integers in (pyarrow.int64(), pyarrow.uint64()):
+        try:
+            return values.cast(integers)
+        except pyarrow.ArrowInvalid:
+            continue
+    return None
 
 
 _OF_THE_DAY = re.compile("%[HIMSfpcXT]")
@@ -413,6 +432,10 @@ def times_in(texts: pyarrow.Array, format: str | None) -> tuple[npt.NDArray[np.d
 def _iso_times(texts: Sequence[str | None]) -> tuple[npt.NDArray[np.datetime64], str]:
     # In the coarsest unit that holds all that are times.
     units = {"date32": "D", "timestamp[us]": "us", "timestamp[ns]": "ns"}
+    for word, unit in units.items():
+        made = values_in(strings(texts), word)
+        if made is not None:
+            return made.to_numpy(zero_copy_only=False).astype(f"M8[{unit}]"), unit
     is_time = [
         text is not None and any(values_in(strings([text]), word) is not None for word in units)
         for text in texts

@@ -684,7 +684,7 @@ class DistArray(Methods, Operators, Values):
         if not self.sparse:
             raise DTypeError("select works on sparse arrays; for a dense one use np.where(condition, x, 0)")
         if callable(condition):
-            from matnb.lazy.functions.portable import portable  # which is not needed else
+            from matnb.lazy.functions.portable import portable  # which makes handles
 
             name = getattr(condition, "__name__", type(condition).__name__)
             return wrap(SelectBy(self._expression, portable(condition, name, "select")))

@@ -20,8 +20,9 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 
 _OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
-# Clocks are looked at once a day: no zone has changed twice within three days. The rules of today go on, and
-# repeat after 400 years, which are whole weeks.
+# Clocks are looked at every second day: no zone has changed twice within three days. The rules of today go
+# on, and repeat after 400 years, which are whole weeks.
+_STEP = 2 * DAY_SECONDS
 _FIRST, _LAST_CYCLE = -5_364_662_400, 2_114_380_800  # 1800 and 2037
 _CYCLE = 146_097 * DAY_SECONDS
 
@@ -67,10 +68,10 @@ def steps_of(zone: str) -> Steps:
         return found.days * DAY_SECONDS + found.seconds
 
     changes, offsets = [], [offset_at(_FIRST)]
-    for second in range(_FIRST + DAY_SECONDS, _LAST_CYCLE + _CYCLE, DAY_SECONDS):
+    for second in range(_FIRST + _STEP, _LAST_CYCLE + _CYCLE + _STEP, _STEP):
         now = offset_at(second)
         if now != offsets[-1]:
-            before, after = second - DAY_SECONDS, second
+            before, after = second - _STEP, second
             while after - before > 1:
                 middle = (before + after) // 2
                 before, after = (middle, after) if offset_at(middle) == offsets[-1] else (before, middle)

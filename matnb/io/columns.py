@@ -59,7 +59,7 @@ class ColumnKind:
     def shown(self) -> str:
         """What a column of the kind is called in messages."""
         if self.zone:
-            return f"{str(self.dtype)[:-1]}, {self.zone}]"
+            return zoned_name(self.unit, self.zone)
         return "text" if self.word == "text" else str(self.dtype)
 
     @property
@@ -70,6 +70,17 @@ class ColumnKind:
 
 TEXT = ColumnKind("text", np.dtype(np.int32))
 NULL = ColumnKind("null", np.dtype(np.float64))
+
+
+def zoned_name(unit: str, zone: str) -> str:
+    """Return the dtype of times with a zone as text, as pandas writes it.
+
+    Examples
+    --------
+    >>> zoned_name("us", "Europe/Berlin")
+    'datetime64[us, Europe/Berlin]'
+    """
+    return f"datetime64[{unit}, {zone}]"
 
 
 def number(dtype: npt.DTypeLike) -> ColumnKind:

@@ -16,7 +16,7 @@ from matnb.io.files import read_up_to
 from matnb.io.lines import Lines, num_newlines
 from matnb.io.quotes import Dialect, quotes_of, unquoted
 from matnb.io.recoded import Recoded
-from matnb.io.texts import NUMBER, TRIED, WITH_OFFSET, offsets_in, present, values_in
+from matnb.io.texts import NUMBER, TRIED, WITH_OFFSET, offsets_in, present, values_in, without_thousands
 
 if TYPE_CHECKING:
     import pyarrow
@@ -185,7 +185,7 @@ def _inferred_type(table: CsvTable, name: str, texts: pyarrow.Array) -> tuple[st
     if values_in(written, "float64", table.marks, takes_nan=takes_nan) is not None:
         return "text", False, True
     # In a column of numbers, a value that is not one is an error.
-    plain = compute.replace_substring(written, table.marks.thousands or "\0", "")
+    plain = without_thousands(written, table.marks)
     plain = compute.replace_substring(plain, table.marks.decimal, ".")
     num_numbers = compute.sum(compute.match_substring_regex(plain, NUMBER)).as_py() or 0
     are_many = _are_mistakes(len(written) - num_numbers, len(written))

@@ -37,6 +37,7 @@ from matnb.io.texts import (
     READ_AS_TEXT,
     TRIED,
     TRUE,
+    USUAL_MARKS,
     WHOLE,
     WIDER,
     WITH_OFFSET,
@@ -71,7 +72,6 @@ _SAYS = {
     "duration[ns]": "a duration such as 1 days 02:03:04",
 }
 _INTEGERS, _NUMBERS = ("int64", "uint64"), ("int64", "uint64", "float64")
-_USUAL = Marks()
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class CsvTable(TableSource):
     dialect: Dialect
     missing: MissingTexts
     row_bytes: int
-    marks: Marks = _USUAL
+    marks: Marks = USUAL_MARKS
     encoding: str = "utf-8"
     quoted_text: bool = True
     is_named: bool = False

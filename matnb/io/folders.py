@@ -154,8 +154,7 @@ class TableFiles(TableSource):
         """Read a piece of one of the files."""
         assert isinstance(piece, FilePiece), "it is one of pieces()"
         part = self._with_keys(self.tables[piece.place].parse(piece), piece.place)
-        is_text = isinstance(part, TablePart) and part.span
-        return replace(part, span=(*part.span, piece.place)) if is_text else part
+        return replace(part, span=(*part.span, piece.place)) if part.span else part
 
     def _with_keys(self, part: TablePart, place: int) -> TablePart:
         if not self.keys or part.error is not None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, OptionError, suggestion
+from matnb.io.columns import zoned_name
 from matnb.io.durations import (
     MOST_TIME,
     NO_TIME,
@@ -23,7 +24,7 @@ from matnb.io.durations import (
     stored_unit,
     unit_ratio,
 )
-from matnb.io.texts import whole_offset
+from matnb.io.texts import OFFSET, whole_offset
 from matnb.lazy.array import DistArray
 from matnb.tables.columns import Column, OrderedColumn, shown_value
 from matnb.tables.masked import MaskedColumn
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 _UNITS = {"D": "D", "day": "D", "h": "h", "hour": "h", "m": "m", "minute": "m", "s": "s", "second": "s"}
 _UNITS |= {"month": "M", "M": "M", "year": "Y", "Y": "Y", "ms": "ms", "us": "us", "ns": "ns"}
 # The offset that ends a text of a time.
-_WITH_OFFSET = re.compile(r"(.*\d[T ].*\d)\s*(Z|[+-]\d\d:?(?:\d\d)?)")
+_WITH_OFFSET = re.compile(rf"(.*\d[T ].*\d)\s*(Z|{OFFSET})")
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class ZonedDtype:
     kind: ClassVar[str] = "M"
 
     def __str__(self) -> str:
-        return f"datetime64[{self.unit}, {self.zone}]"
+        return zoned_name(self.unit, self.zone)
 
     __repr__ = __str__
 

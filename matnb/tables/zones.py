@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from matnb.errors import OptionError, suggestion
 from matnb.io.durations import DAY_SECONDS, PER_SECOND
+from matnb.io.texts import OFFSET, whole_offset
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 
-_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
 # Clocks are looked at every second day: no zone has changed twice within three days. The rules of today go
 # on, and repeat after 400 years, which are whole weeks.
 _STEP = 2 * DAY_SECONDS
@@ -37,8 +37,8 @@ def checked_zone(name: object) -> str:
     OptionError
         For one that is neither an offset nor in the tz database.
     """
-    if isinstance(name, str) and _OFFSET.fullmatch(name):
-        return name
+    if isinstance(name, str) and re.fullmatch(OFFSET, name):
+        return whole_offset(name)
     try:
         return ZoneInfo(name).key  # type: ignore[arg-type]  # what is no string raises
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
@@ -53,10 +53,9 @@ def checked_zone(name: object) -> str:
 @cache
 def steps_of(zone: str) -> Steps:
     """Return when the offset of a zone changes, and the offsets before, between and after, in seconds."""
-    fixed = _OFFSET.fullmatch(checked_zone(zone))
-    if fixed:
-        sign, hours, minutes = fixed.groups()
-        offset = (3600 * int(hours) + 60 * int(minutes)) * (-1 if sign == "-" else 1)
+    zone = checked_zone(zone)
+    if re.fullmatch(OFFSET, zone):
+        offset = (3600 * int(zone[1:3]) + 60 * int(zone[4:])) * (-1 if zone[0] == "-" else 1)
         return np.empty(0, np.int64), np.array([offset])
     if zone == "UTC":
         return np.empty(0, np.int64), np.zeros(1, np.int64)

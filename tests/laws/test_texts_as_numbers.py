@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -179,3 +180,12 @@ def test_a_label_that_is_no_time_changes_no_other(last: str | None) -> None:
         expected = np.array([np.datetime64(one or "NaT") for one in known]).astype(found.dtype)
         np.testing.assert_array_equal(found.compute()[:3], expected)
         assert np.isnat(found.compute()[3:]).all()
+
+
+@pytest.mark.parametrize("text", ["1,2,3", "12,5", "1,2345", ",123"])
+def test_marks_between_thousands_that_are_elsewhere_make_text(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n;x\n" + f"{text};1,234\n" * 30)
+    table = mn.load(tmp_path / "a.csv", delimiter=";", thousands=",")
+    assert table["n"].compute().tolist() == [text] * 30
+    assert table["x"].compute().tolist() == [1234] * 30
+    assert np.isnan(column([text]).to_float(thousands=",", errors="coerce").compute()).all()

@@ -444,15 +444,15 @@ class TableSource(PlainSource):
             kind = both
         kinds = {one[0] for one in column}
         if kind.stored.kind == "f" and any(one.stored.kind in "iu" for one in kinds):
-            kind = self._holding(name, kind, kinds, [one for one in integers if one is not None])
+            kind = self._common_integer_kind(name, kind, kinds, [one for one in integers if one is not None])
         kind = number(np.float64) if kind == NULL else kind
         labels = by_code_point([one[2] for one in column if one[0] == TEXT]) if kind.word == "text" else None
         return ColumnFacts(name, kind, sum(one[1] for one in column), labels)
 
-    def _holding(
+    def _common_integer_kind(
         self, name: str, kind: ColumnKind, kinds: Iterable[ColumnKind], integers: Sequence[IntegerFacts]
     ) -> ColumnKind:
-        # What holds integers of some pieces and the numbers of others.
+        # The kind that has integers of some pieces and the numbers of others.
         if integers and all(one.stored.kind in "iu" for one in kinds if one != NULL):
             if all(one.lowest >= 0 for one in integers):
                 return number(np.uint64)
@@ -460,7 +460,7 @@ class TableSource(PlainSource):
                 return number(np.int64)
         if all(one.are_exact for one in integers):
             return kind
-        raise self.file.error(unheld(name))
+        raise self.file.error(no_common_type(name))
 
     def part(self, parsed: TablePart, context: TableContext, region: Region) -> Slab | None:
         """Return the rectangle of a piece that lies in a region of all columns, as floats.
@@ -591,7 +591,7 @@ class ColumnSource(PlainSource):
         return dense_of([part for part in parts if part is not None], region, self._dtype(context))
 
 
-def unheld(name: str) -> str:
+def no_common_type(name: str) -> str:
     """Return the reason why no type holds the integers of a column together with its other numbers."""
     return (
         f"column {name!r} has whole numbers that no type of numbers holds together with its other numbers; "

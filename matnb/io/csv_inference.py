@@ -12,10 +12,10 @@ import numpy as np
 
 from matnb.errors import FileContentWarning
 from matnb.io.digits import MARGIN
+from matnb.io.encodings import RecodedFile
 from matnb.io.files import read_up_to
 from matnb.io.lines import Lines, num_newlines
 from matnb.io.quotes import Dialect, quotes_of, unquoted
-from matnb.io.recoded import Recoded
 from matnb.io.texts import NUMBER, TRIED, WITH_OFFSET, offsets_in, present, values_in, without_thousands
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _rows_in(window: bytes, dialect: Dialect) -> bytes:
 def _plain_text(table: CsvTable, data: bytes) -> bytes:
     # In UTF-8, and without comments.
     data = table.dialect.without_comments(data)
-    if table.encoding == "utf-8" or isinstance(table.stream, Recoded):
+    if table.encoding == "utf-8" or isinstance(table.stream, RecodedFile):
         return data
     return data.decode(table.encoding, "replace").encode()
 

@@ -19,17 +19,17 @@ from matnb.io.columns import (
     TableSource,
     fit_float64,
     kind_of,
+    no_common_type,
     picked_columns,
-    unheld,
     values_of,
     wanted_dtypes,
 )
 from matnb.io.csv_inference import sniffed_delimiter, with_types
 from matnb.io.digits import MARGIN, shown
+from matnb.io.encodings import RecodedFile, TextFile, encoding_name, has_one_byte_letters
 from matnb.io.files import File
 from matnb.io.lines import LONGEST_LINE, Lines, check_skip, head_lines, text_pieces
 from matnb.io.quotes import Dialect, Quotes, quotes_of, read_rows, unquoted
-from matnb.io.recoded import Recoded, TextFile, encoding_name, has_one_byte_letters
 from matnb.io.source import Piece, Source, choose, reader
 from matnb.io.texts import (
     EXACT,
@@ -137,7 +137,7 @@ class CsvTable(TableSource):
     def stream(self) -> TextFile:
         """The text; in an encoding of which no line can be read alone, from the beginning on as UTF-8."""
         is_whole = self.encoding != "utf-8" and not has_one_byte_letters(self.encoding)
-        return Recoded(self.file, self.encoding) if is_whole else self.file
+        return RecodedFile(self.file, self.encoding) if is_whole else self.file
 
     def estimated_entries(self) -> int:
         """Return about how many elements there are."""
@@ -204,7 +204,7 @@ class CsvTable(TableSource):
                 try:
                     arrays = _of_one_type(arrays, word)
                 except pyarrow.ArrowInvalid:
-                    raise self.file.error(unheld(name)) from None
+                    raise self.file.error(no_common_type(name)) from None
             empty = pyarrow.null() if word in READ_AS_TEXT else arrow_type(word)  # of any offset
             one = pyarrow.chunked_array(arrays, None if arrays else empty)
             for place_in_chunks in range(len(chunks)):
@@ -683,7 +683,7 @@ def _first_line(table: CsvTable, skip: int, has_header: bool) -> tuple[int, int,
     if plain.count(b'"') % 2:
         raise file.error("a quoted name that is not closed", first)
     try:
-        text = plain.decode("utf-8" if isinstance(table.stream, Recoded) else table.encoding)
+        text = plain.decode("utf-8" if isinstance(table.stream, RecodedFile) else table.encoding)
     except UnicodeDecodeError as error:
         what = "UTF-8" if table.encoding == "utf-8" else table.encoding
         raise file.error(f"the header is not {what} text: {error.reason}", first) from None

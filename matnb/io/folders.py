@@ -374,7 +374,7 @@ def keyed_paths(
             )
         return found, [_values_of_folders(one, len(_parts_of(path))) for one in found]
     if not glob.has_magic(path):
-        return [path], [{}]  # opening it says what is wrong
+        return [path], [{}]  # opening it raises the error
     found = sorted(glob.glob(local))
     if not found:
         raise MissingFileError(f"{path}: no file matches the pattern{near_file(local)}")

@@ -155,11 +155,11 @@ class Column:
         return text or "missing"
 
     def __repr__(self) -> str:
-        told = f"column{f' {self.name!r}' if self.name else ''} of {len(self):,} x {self._word()}"
+        summary = f"column{f' {self.name!r}' if self.name else ''} of {len(self):,} x {self._word()}"
         if self.seen is None:
-            return f"{told}, values not computed: compute() returns them"
+            return f"{summary}, values not computed: compute() returns them"
         first, last = (", ".join(map(self._shown, part)) for part in self.seen)
-        return f"{first}{', ..., ' if last else ''}{last}\n{told}"
+        return f"{first}{', ..., ' if last else ''}{last}\n{summary}"
 
 
 def is_missing(column: DistArray | Column) -> DistArray | None:

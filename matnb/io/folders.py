@@ -238,15 +238,19 @@ def _partitioned(
             )
     columns, dtype = options.get("columns"), options.get("dtype")
     own = {name: one for name, one in options.items() if name not in ("columns", "dtype")}
-    names = list(by_path[0])
-    if isinstance(columns, Sequence) and not isinstance(columns, str):
-        inner = [name for name in columns if name not in names]
-        if not inner:  # one, of which the rows are counted
-            first = open_header(paths[0], kind, own)
-            inner = list(first.names[:1]) if isinstance(first, TableSource) else []
-        own["columns"] = inner
-    elif columns is not None:
-        own["columns"] = columns  # which opening refuses
+    names, counted = list(by_path[0]), []
+    is_list = isinstance(columns, Sequence) and not isinstance(columns, str)
+    picked_names = list(columns) if is_list else []  # type: ignore[call-overload]  # opening refuses any other
+    if not set(names).isdisjoint([*picked_names, *(dtype if isinstance(dtype, Mapping) else ())]):
+        # The header tells which of them the files have themselves, and a column of which rows are counted.
+        inner = [name for name in picked_names if name not in names]
+        first = open_header(paths[0], kind, {**own, "columns": inner} if inner else own)
+        if isinstance(first, TableSource):
+            names, counted = [name for name in names if name not in first.names], list(first.names[:1])
+    if columns is not None:
+        own["columns"] = columns
+    if is_list:
+        own["columns"] = [name for name in picked_names if name not in names] or counted
     if isinstance(dtype, Mapping):
         own["dtype"] = {name: one for name, one in dtype.items() if name not in names}
     elif dtype is not None:

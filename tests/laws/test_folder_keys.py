@@ -171,6 +171,31 @@ def test_keys_alone_are_read_with_the_options_of_the_files(
     assert read(tmp_path, **by_name, **options) == {"Age": whole["Age"]}
 
 
+@pytest.mark.parametrize("suffix", sorted(WRITERS))
+@pytest.mark.parametrize("columns", [None, ["Age"], ["x", "Age"], ["Age", "land"], ["land", "x", "Age"]])
+def test_a_column_of_the_files_comes_before_that_of_a_key(
+    columns: list[str] | None, suffix: str, tmp_path: Path
+) -> None:
+    for age, land in ((20, "a"), (30, "b")):
+        path = tmp_path / f"Age={age}" / f"land={land}" / f"a.{suffix}"
+        path.parent.mkdir(parents=True)
+        WRITERS[suffix](pa.table({"x": [age], "Age": [age + 0.5]}), path)
+    expected = {"x": [20, 30], "Age": [20.5, 30.5], "land": ["a", "b"]}
+    found = read(tmp_path, **({} if columns is None else {"columns": columns}))
+    assert found == {name: expected[name] for name in columns or expected}
+    with pytest.raises(OptionError):
+        read(tmp_path, columns=[])
+
+
+@pytest.mark.parametrize("columns", [None, ["Age", "x"], ["Age"]])
+def test_a_dtype_of_a_column_that_a_key_is_named_like(columns: list[str] | None, tmp_path: Path) -> None:
+    path = tmp_path / "Age=20" / "a.csv"
+    path.parent.mkdir()
+    path.write_text("x,Age\n1,7\n")
+    options = {} if columns is None else {"columns": columns}
+    assert read(tmp_path, dtype={"Age": "text"}, **options)["Age"] == ["7"]
+
+
 def test_files_whose_columns_are_in_another_order_have_the_same_types(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x,y,z\n1,2,0.5\n")
     (tmp_path / "b.csv").write_text('z,y,x\n"t",3,4\n')

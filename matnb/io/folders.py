@@ -154,7 +154,8 @@ class TableFiles(TableSource):
         """Read a piece of one of the files."""
         assert isinstance(piece, FilePiece), "it is one of pieces()"
         part = self._with_keys(self.tables[piece.place].parse(piece), piece.place)
-        return replace(part, span=(*part.span, piece.place)) if part.span else part
+        has_span = isinstance(part, TablePart) and part.span  # files of lists have parts of their own
+        return replace(part, span=(*part.span, piece.place)) if has_span else part
 
     def _with_keys(self, part: TablePart, place: int) -> TablePart:
         if not self.keys or part.error is not None:

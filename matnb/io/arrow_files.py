@@ -92,22 +92,19 @@ class ArrowTable(TableSource):
         return rows * sum(sizes), rows * sum(sizes) + beside
 
     def parse(self, piece: Piece) -> TablePart:
-        """Read the row groups of a piece."""
+        """Read the row groups of a piece; an error waits for those of the pieces before it."""
         import pyarrow
 
         try:
             batches = list(self.batches(piece))
+            whole = pyarrow.Table.from_batches(batches, None if batches else self._schema())
+            num_rows, columns = whole.num_rows, whole.columns
+            del batches, whole
+            return self._part(piece, num_rows, columns)
         except FileFormatError as error:
             return TablePart(piece.number, error=error)
-        whole = pyarrow.Table.from_batches(batches, None if batches else self._schema())
-        num_rows, columns = whole.num_rows, whole.columns
-        del batches, whole
-        try:
-            part = self._part(piece, num_rows, columns)
-        except FileFormatError as error:
-            return TablePart(piece.number, error=error)
-        pyarrow.default_memory_pool().release_unused()  # it keeps them for itself
-        return part
+        finally:
+            pyarrow.default_memory_pool().release_unused()  # it keeps them for itself
 
     def parts(self, piece: Piece) -> Iterator[TablePart]:
         """Yield the columns of some rows of a piece at a time."""

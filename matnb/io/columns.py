@@ -12,20 +12,18 @@ import numpy.typing as npt
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region, relative
 from matnb.errors import FileFormatError, OptionError, suggestion
+from matnb.io.durations import NO_TIME, STORED_UNITS, unit_ratio
 from matnb.io.entries import ReaderValue, Slab, common, dense_of
 from matnb.io.files import File
 from matnb.io.source import Found, Piece, PlainSource
-from matnb.io.texts import EXACT
+from matnb.io.texts import EXACT, integers_of
 
 if TYPE_CHECKING:
     import pyarrow
 
 DType: TypeAlias = str | type | np.dtype
 DTypes: TypeAlias = DType | Mapping[str, DType] | None
-NO_TIME = np.iinfo(np.int64).min  # NumPy's "not a time", as a whole number
 MOST_COLUMNS = 4000  # each is an array of its own
-_UNITS = ("D", "s", "ms", "us", "ns")  # from coarse to fine
-_PER_UNIT = {"D": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class ColumnKind:
     def shown(self) -> str:
         """What a column of the kind is called in messages."""
         if self.zone:
-            return f"{str(self.dtype)[:-1]}, {self.zone}]"
+            return zoned_name(self.unit, self.zone)
         return "text" if self.word == "text" else str(self.dtype)
 
     @property
@@ -72,6 +70,17 @@ class ColumnKind:
 
 TEXT = ColumnKind("text", np.dtype(np.int32))
 NULL = ColumnKind("null", np.dtype(np.float64))
+
+
+def zoned_name(unit: str, zone: str) -> str:
+    """Return the dtype of times with a zone as text, as pandas writes it.
+
+    Examples
+    --------
+    >>> zoned_name("us", "Europe/Berlin")
+    'datetime64[us, Europe/Berlin]'
+    """
+    return f"datetime64[{unit}, {zone}]"
 
 
 def number(dtype: npt.DTypeLike) -> ColumnKind:
@@ -97,7 +106,7 @@ def wider(one: ColumnKind, other: ColumnKind) -> ColumnKind | None:
         if bool(one.zone) != bool(other.zone):
             return None
         zone = one.zone if one.zone == other.zone else "UTC"  # instants of two zones
-        return time(one.word, max(one.unit, other.unit, key=_UNITS.index), zone)
+        return time(one.word, max(one.unit, other.unit, key=STORED_UNITS.index), zone)
     return number(np.result_type(one.stored, other.stored))
 
 
@@ -184,7 +193,8 @@ def values_of(column: pyarrow.Array | pyarrow.ChunkedArray) -> ColumnValues:
     if pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pyarrow.types.is_decimal(column.type) and column.type.scale == 0:
-        column = _whole_decimals(column)
+        whole = integers_of(column)
+        column = column if whole is None else whole
         kind = kind_of(column.type) or kind
     if kind.unit:
         if pyarrow.types.is_date32(column.type) or pyarrow.types.is_time32(column.type):
@@ -196,18 +206,6 @@ def values_of(column: pyarrow.Array | pyarrow.ChunkedArray) -> ColumnValues:
         return ColumnValues(kind, _plain(column, np.nan))
     missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     return ColumnValues(kind, _plain(column, False if kind.word == "bool" else 0), missing)
-
-
-def _whole_decimals(column: pyarrow.Array) -> pyarrow.Array:
-    # As integers, where a type of 64 bits has all of them.
-    import pyarrow
-
-    for integers in (pyarrow.int64(), pyarrow.uint64()):
-        try:
-            return column.cast(integers)
-        except pyarrow.ArrowInvalid:
-            continue
-    return column
 
 
 def is_rounded(column: pyarrow.Array | pyarrow.ChunkedArray, values: ColumnValues) -> bool:
@@ -446,15 +444,15 @@ class TableSource(PlainSource):
             kind = both
         kinds = {one[0] for one in column}
         if kind.stored.kind == "f" and any(one.stored.kind in "iu" for one in kinds):
-            kind = self._holding(name, kind, kinds, [one for one in integers if one is not None])
+            kind = self._common_integer_kind(name, kind, kinds, [one for one in integers if one is not None])
         kind = number(np.float64) if kind == NULL else kind
         labels = by_code_point([one[2] for one in column if one[0] == TEXT]) if kind.word == "text" else None
         return ColumnFacts(name, kind, sum(one[1] for one in column), labels)
 
-    def _holding(
+    def _common_integer_kind(
         self, name: str, kind: ColumnKind, kinds: Iterable[ColumnKind], integers: Sequence[IntegerFacts]
     ) -> ColumnKind:
-        # What holds integers of some pieces and the numbers of others.
+        # The kind that has integers of some pieces and the numbers of others.
         if integers and all(one.stored.kind in "iu" for one in kinds if one != NULL):
             if all(one.lowest >= 0 for one in integers):
                 return number(np.uint64)
@@ -462,7 +460,7 @@ class TableSource(PlainSource):
                 return number(np.int64)
         if all(one.are_exact for one in integers):
             return kind
-        raise self.file.error(unheld(name))
+        raise self.file.error(no_common_type(name))
 
     def part(self, parsed: TablePart, context: TableContext, region: Region) -> Slab | None:
         """Return the rectangle of a piece that lies in a region of all columns, as floats.
@@ -593,17 +591,12 @@ class ColumnSource(PlainSource):
         return dense_of([part for part in parts if part is not None], region, self._dtype(context))
 
 
-def unheld(name: str) -> str:
+def no_common_type(name: str) -> str:
     """Return the reason why no type holds the integers of a column together with its other numbers."""
     return (
         f"column {name!r} has whole numbers that no type of numbers holds together with its other numbers; "
         f'dtype={{{name!r}: "text"}} keeps all of them, dtype={{{name!r}: "float64"}} rounds them'
     )
-
-
-def unit_ratio(coarse: str, fine: str) -> int:
-    """Return how many of one unit of time are in another."""
-    return _PER_UNIT[fine] // _PER_UNIT[coarse]
 
 
 # What a user asks of columns.
@@ -666,7 +659,7 @@ def wanted_dtypes(where: str, dtype: DTypes, names: Sequence[str]) -> tuple[tupl
             made = np.dtype(one)
         except TypeError:
             made = np.dtype(object)
-        has_unit = made.kind == "M" and made.name.removeprefix("datetime64[").rstrip("]") in _UNITS
+        has_unit = made.kind == "M" and made.name.removeprefix("datetime64[").rstrip("]") in STORED_UNITS
         if made.kind not in "biuf" and not has_unit:
             raise OptionError(
                 f'dtype={one!r}: give a bool, integer or float dtype, "text", or a time such as '

@@ -5,17 +5,18 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from matnb.errors import FileContentWarning
 from matnb.io.digits import MARGIN
+from matnb.io.encodings import RecodedFile
 from matnb.io.files import read_up_to
-from matnb.io.lines import Lines
+from matnb.io.lines import Lines, num_newlines
 from matnb.io.quotes import Dialect, quotes_of, unquoted
-from matnb.io.recoded import Recoded
-from matnb.io.texts import NUMBER, TRIED, WITH_OFFSET, offsets_in, present, values_in
+from matnb.io.texts import NUMBER, TRIED, WITH_OFFSET, offsets_in, present, values_in, without_thousands
 
 if TYPE_CHECKING:
     import pyarrow
@@ -28,8 +29,8 @@ _DELIMITERS = (",", ";", "\t", "|")
 _FEWEST_NUMBERS, _NUMBERS_AMONG = 20, 0.95  # of which it takes a column to be one of numbers but for mistakes
 
 
-def sample(table: CsvTable, head_bytes: int = _HEAD_BYTES) -> bytes:
-    """Return rows of the beginning, and from places all over a file in which any byte can be sought."""
+def _sample(table: CsvTable, head_bytes: int) -> bytes:
+    # Rows of the beginning, and from places all over a file in which any byte can be sought.
     file, dialect = table.stream, table.dialect
     with file.text() as stream:
         stream.seek(table.begin)
@@ -58,26 +59,13 @@ def _rows_in(window: bytes, dialect: Dialect) -> bytes:
 def _plain_text(table: CsvTable, data: bytes) -> bytes:
     # In UTF-8, and without comments.
     data = table.dialect.without_comments(data)
-    if table.encoding == "utf-8" or isinstance(table.stream, Recoded):
+    if table.encoding == "utf-8" or isinstance(table.stream, RecodedFile):
         return data
     return data.decode(table.encoding, "replace").encode()
 
 
-def types_of_all(tables: Sequence[CsvTable]) -> tuple[str, ...]:
-    """Return the types of the columns of several files, inferred from a sample of each."""
-    head_bytes = max(_WINDOW_BYTES, _HEAD_BYTES // len(tables))
-    return inferred_types(tables, [sample(table, head_bytes) for table in tables])
-
-
-def inferred_types(tables: Sequence[CsvTable], samples: Sequence[bytes]) -> tuple[str, ...]:
-    """Return the narrowest type of all values of each column; text where Arrow does not read the lines.
-
-    Parameters
-    ----------
-    tables
-        With the same columns.
-    samples
-        Rows of each.
+def with_types(tables: Sequence[CsvTable]) -> list[CsvTable]:
+    """Return files with the same columns with the types of these, inferred from a sample of each.
 
     Warns
     -----
@@ -85,6 +73,17 @@ def inferred_types(tables: Sequence[CsvTable], samples: Sequence[bytes]) -> tupl
         For times with several offsets, which become UTC, and for whole numbers that no type holds exactly,
         which stay text.
     """
+    head_bytes = max(_WINDOW_BYTES, _HEAD_BYTES // max(1, len(tables)))
+    samples = [_sample(table, head_bytes) for table in tables]
+    types = _inferred_types(tables, samples) if tables else ()
+    return [
+        replace(table, types=types, row_bytes=max(1, len(data) // max(1, num_newlines(data))))
+        for table, data in zip(tables, samples, strict=True)
+    ]
+
+
+def _inferred_types(tables: Sequence[CsvTable], samples: Sequence[bytes]) -> tuple[str, ...]:
+    # The narrowest type of all values of each column; text where Arrow does not read the lines.
     import pyarrow
 
     parts = list(zip(tables, samples, strict=True))
@@ -92,18 +91,20 @@ def inferred_types(tables: Sequence[CsvTable], samples: Sequence[bytes]) -> tupl
     quoted, quoted_empty = Counter[int](), set[int]()
     for table, data in parts:
         counts, empty = _quoted_columns(table, data)
-        quoted += counts
-        quoted_empty |= empty
+        for place, column in enumerate(table.picked):  # which is another one in each file
+            quoted[place] += counts[column]
+            if column in empty:
+                quoted_empty.add(place)
     wanted, types, inexact = dict(tables[0].wanted), [], []
-    for place, (column, name) in enumerate(zip(tables[0].picked, tables[0].read_names, strict=True)):
+    for place, name in enumerate(tables[0].read_names):
         written = pyarrow.concat_arrays([one[place] for one in texts])
         if name in wanted:
-            types.append(_type_of_dtype(wanted[name]))
-        elif quoted[column] and not _are_mistakes(quoted[column], len(written) - written.null_count):
+            types.append(type_of_dtype(wanted[name]))
+        elif quoted[place] and not _are_mistakes(quoted[place], len(written) - written.null_count):
             types.append("text")
         else:
             word, is_none, is_inexact = _inferred_type(tables[0], name, written)
-            types.append("text" if is_none and column in quoted_empty else word)
+            types.append("text" if is_none and place in quoted_empty else word)
             if word in WITH_OFFSET and len(offsets := offsets_in(_trimmed(written))) > 1:
                 warnings.warn(
                     f"{tables[0].file.shown}: times of column {name!r} have the offsets {', '.join(offsets)} "
@@ -172,23 +173,27 @@ def _inferred_type(table: CsvTable, name: str, texts: pyarrow.Array) -> tuple[st
     # The type, whether there is no value, and whether numbers stay text since no type holds them.
     from pyarrow import compute
 
-    distinct, words = texts.unique(), table.missing.of(name).words
-    written = present(compute.utf8_trim_whitespace(texts), words).drop_null()
+    words = table.missing.of(name).words
+    written, takes_nan = present(_trimmed(texts), words).drop_null(), "nan" in words
+    if not len(written):
+        return "float64", True, False
+    distinct = written.unique()
     for word in TRIED:
-        few = distinct[:10]  # which most often suffice
-        if all(table.converted(name, one, word, False, True)[1] is None for one in (few, distinct)):
-            return ("float64", True, False) if not len(written) else (word, False, False)
-    if values_in(written, "float64", table.marks, takes_nan="nan" in words) is not None:
+        some = (distinct[:10], distinct)  # the first of which most often suffice
+        if all(values_in(one, word, table.marks, True, takes_nan) is not None for one in some):
+            return word, False, False
+    if values_in(written, "float64", table.marks, takes_nan=takes_nan) is not None:
         return "text", False, True
     # In a column of numbers, a value that is not one is an error.
-    plain = compute.replace_substring(written, table.marks.thousands or "\0", "")
+    plain = without_thousands(written, table.marks)
     plain = compute.replace_substring(plain, table.marks.decimal, ".")
     num_numbers = compute.sum(compute.match_substring_regex(plain, NUMBER)).as_py() or 0
     are_many = _are_mistakes(len(written) - num_numbers, len(written))
     return "float64" if are_many else "text", False, False
 
 
-def _type_of_dtype(dtype: str) -> str:
+def type_of_dtype(dtype: str) -> str:
+    """Return the type that values are read as, where a user wants a dtype of them."""
     if dtype in ("text", "uint64"):
         return dtype
     element = np.dtype(dtype)

@@ -19,17 +19,17 @@ from matnb.io.columns import (
     TableSource,
     fit_float64,
     kind_of,
+    no_common_type,
     picked_columns,
-    unheld,
     values_of,
     wanted_dtypes,
 )
-from matnb.io.csv_inference import inferred_types, sample, sniffed_delimiter
+from matnb.io.csv_inference import sniffed_delimiter, with_types
 from matnb.io.digits import MARGIN, shown
+from matnb.io.encodings import RecodedFile, TextFile, encoding_name, has_one_byte_letters
 from matnb.io.files import File
-from matnb.io.lines import LONGEST_LINE, Lines, check_skip, head_lines, num_newlines, text_pieces
+from matnb.io.lines import LONGEST_LINE, Lines, check_skip, head_lines, text_pieces
 from matnb.io.quotes import Dialect, Quotes, quotes_of, read_rows, unquoted
-from matnb.io.recoded import Recoded, TextFile, encoding_name, has_one_byte_letters
 from matnb.io.source import Piece, Source, choose, reader
 from matnb.io.texts import (
     EXACT,
@@ -37,6 +37,7 @@ from matnb.io.texts import (
     READ_AS_TEXT,
     TRIED,
     TRUE,
+    USUAL_MARKS,
     WHOLE,
     WIDER,
     WITH_OFFSET,
@@ -71,7 +72,6 @@ _SAYS = {
     "duration[ns]": "a duration such as 1 days 02:03:04",
 }
 _INTEGERS, _NUMBERS = ("int64", "uint64"), ("int64", "uint64", "float64")
-_USUAL = Marks()
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class CsvTable(TableSource):
     Attributes
     ----------
     types
-        The type that the values of each column that is read are written as.
+        The type that the values of each column that is read are written as; none before :meth:`sampled`.
     wanted
         The dtypes asked for, by name.
     begin
@@ -107,7 +107,7 @@ class CsvTable(TableSource):
     dialect: Dialect
     missing: MissingTexts
     row_bytes: int
-    marks: Marks = _USUAL
+    marks: Marks = USUAL_MARKS
     encoding: str = "utf-8"
     quoted_text: bool = True
     is_named: bool = False
@@ -137,7 +137,7 @@ class CsvTable(TableSource):
     def stream(self) -> TextFile:
         """The text; in an encoding of which no line can be read alone, from the beginning on as UTF-8."""
         is_whole = self.encoding != "utf-8" and not has_one_byte_letters(self.encoding)
-        return Recoded(self.file, self.encoding) if is_whole else self.file
+        return RecodedFile(self.file, self.encoding) if is_whole else self.file
 
     def estimated_entries(self) -> int:
         """Return about how many elements there are."""
@@ -152,6 +152,11 @@ class CsvTable(TableSource):
         rows = self.file.stated_text() // self.row_bytes // max(1, num_pieces) + 1
         held = rows * sum(4 if one == "text" else 8 for one in self.types)
         return held, held + 4 * CHUNK_BYTES
+
+    def sampled(self) -> CsvTable:
+        """Return the table with the types of its columns."""
+        (made,) = with_types([self])
+        return made
 
     def within(self, room_bytes: int) -> CsvTable:
         """Return the table with a limit of what reading a piece of it may take."""
@@ -177,8 +182,12 @@ class CsvTable(TableSource):
 
     def error_from(self, place: int, span: tuple[int, ...]) -> FileFormatError:
         """Return the first error of the rows from a byte on, where pieces do not fit to each other."""
-        found = replace(self, begin=place).parse(Piece(0, place, self.file.size))
-        return found.error or self.file.error(f"quotes that do not pair, after byte {place:,}")
+        try:
+            for _ in replace(self, begin=place).parts(Piece(0, place, self.file.size)):
+                pass  # none of the rows is kept
+        except FileFormatError as error:
+            return error
+        return self.file.error(f"quotes that do not pair, after byte {place:,}")
 
     def parts(self, piece: Piece) -> Iterator[TablePart]:
         """Yield the columns of some rows of a piece at a time."""
@@ -195,7 +204,7 @@ class CsvTable(TableSource):
                 try:
                     arrays = _of_one_type(arrays, word)
                 except pyarrow.ArrowInvalid:
-                    raise self.file.error(unheld(name)) from None
+                    raise self.file.error(no_common_type(name)) from None
             empty = pyarrow.null() if word in READ_AS_TEXT else arrow_type(word)  # of any offset
             one = pyarrow.chunked_array(arrays, None if arrays else empty)
             for place_in_chunks in range(len(chunks)):
@@ -234,9 +243,12 @@ class CsvTable(TableSource):
         return Lines(lines.file, data, lines.origin, lines.lines_before)
 
     def _columns(self, lines: Lines) -> list[pyarrow.Array]:
+        return self._plain_columns(self._plain_lines(lines))
+
+    def _plain_columns(self, lines: Lines) -> list[pyarrow.Array]:
+        # Of lines in UTF-8 without comments.
         from pyarrow import ArrowInvalid
 
-        lines = self._plain_lines(lines)
         data = lines.data
         if not data.strip(b"\r\n"):
             return []
@@ -355,7 +367,7 @@ class CsvTable(TableSource):
             stop = quotes.row_start(position)
             before = lines.data[: stop - MARGIN]
             if before.strip(b"\r\n"):
-                self._columns(Lines(lines.file, before, lines.origin, lines.lines_before))
+                self._plain_columns(Lines(lines.file, before, lines.origin, lines.lines_before))
             raise chunk.error_at(position, reason)
         self._check_quoted(quotes)
 
@@ -389,7 +401,8 @@ class CsvTable(TableSource):
         before = quotes.row_start(start)
         data = chunk.text.bytes_at(MARGIN, before)
         if data.strip(b"\r\n"):
-            self._columns(Lines(chunk.file, data, chunk.origin, chunk.lines_before))  # theirs comes first
+            before_it = Lines(chunk.file, data, chunk.origin, chunk.lines_before)
+            self._plain_columns(before_it)  # theirs comes first
         text = re.match(rb'"((?:[^"]|"")*)"', chunk.text.bytes_at(start, start + 200) + b'"')
         value = b"" if text is None else text[1]
         reason = self._reason(name, word, value.decode(errors="replace"))
@@ -629,7 +642,7 @@ def open_table(
         found = tuple(names)
     picked = picked_columns(file, found, columns)
     read = [found[column] for column in picked]
-    table = replace(
+    return replace(
         table,
         names=found,
         picked=picked,
@@ -639,9 +652,6 @@ def open_table(
         missing=missing_texts(na_values, keep_default_na, found),
         is_named=names is not None and header == "infer",
     )
-    data = sample(table)
-    lines = max(1, num_newlines(data))
-    return replace(table, types=inferred_types([table], [data]), row_bytes=max(1, len(data) // lines))
 
 
 def _first_line(table: CsvTable, skip: int, has_header: bool) -> tuple[int, int, int, str]:
@@ -673,7 +683,7 @@ def _first_line(table: CsvTable, skip: int, has_header: bool) -> tuple[int, int,
     if plain.count(b'"') % 2:
         raise file.error("a quoted name that is not closed", first)
     try:
-        text = plain.decode("utf-8" if isinstance(table.stream, Recoded) else table.encoding)
+        text = plain.decode("utf-8" if isinstance(table.stream, RecodedFile) else table.encoding)
     except UnicodeDecodeError as error:
         what = "UTF-8" if table.encoding == "utf-8" else table.encoding
         raise file.error(f"the header is not {what} text: {error.reason}", first) from None

@@ -10,11 +10,39 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import pyarrow
 
+NO_TIME, MOST_TIME = np.iinfo(np.int64).min, np.iinfo(np.int64).max  # the first is NumPy's "not a time"
+DAY_SECONDS = 86_400
 PER_SECOND = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}
-_DAY, _NONE = 86_400, np.iinfo(np.int64).min  # the second is NumPy's "not a time"
-_MOST = 2**63 - 1
+# Units as NumPy writes them, from coarse to fine, and how many of each a day has.
+PER_DAY = {"D": 1, "h": 24, "m": 1440} | {unit: DAY_SECONDS * count for unit, count in PER_SECOND.items()}
+STORED_UNITS = ("D", *PER_SECOND)  # of columns: Arrow, and so files, have no others
 _CLOCK = r"(?P<h>[0-9]{2}):(?P<m>[0-9]{2}):(?P<s>[0-9]{2})(?P<f>\.[0-9]{1,9})?"
 _PARTS = rf"^(?P<days>-?[0-9]+) days? (?P<sign>\+?){_CLOCK}$"
+
+
+def unit_ratio(coarse: str, fine: str) -> int:
+    """Return how many of one unit of time are in another.
+
+    Examples
+    --------
+    >>> unit_ratio("h", "s")
+    3600
+    """
+    return PER_DAY[fine] // PER_DAY[coarse]
+
+
+def stored_unit(unit: str) -> str:
+    """Return the coarsest unit of columns that has all times of a unit; of picoseconds and less, the finest.
+
+    Examples
+    --------
+    >>> [stored_unit(unit) for unit in ("Y", "D", "h", "us", "ps")]
+    ['D', 'D', 's', 'us', 'ns']
+    """
+    if unit in ("Y", "M", "W"):
+        return "D"
+    per_day = PER_DAY.get(unit, PER_DAY["ns"])
+    return next(one for one in STORED_UNITS if PER_DAY[one] >= per_day)
 
 
 def duration_texts(counts: npt.NDArray[Any], unit: str) -> list[str | None]:
@@ -30,14 +58,14 @@ def duration_texts(counts: npt.NDArray[Any], unit: str) -> list[str | None]:
     """
     found: list[str | None] = []
     if unit == "D":
-        counts, unit = np.where(counts == _NONE, _NONE, counts * _DAY), "s"
+        counts, unit = np.where(counts == NO_TIME, NO_TIME, counts * DAY_SECONDS), "s"
     per_second = PER_SECOND[unit]
     digits, factor = (9, 1) if unit == "ns" else (6, 10**6 // per_second)
     for count in np.asarray(counts, np.int64).tolist():
-        if count == _NONE:
+        if count == NO_TIME:
             found.append(None)
             continue
-        days, rest = divmod(count, _DAY * per_second)
+        days, rest = divmod(count, DAY_SECONDS * per_second)
         seconds, fraction = divmod(rest, per_second)
         clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
         part = f".{fraction * factor:0{digits}d}" if fraction else ""
@@ -65,10 +93,13 @@ def durations_of(texts: pyarrow.Array) -> pyarrow.Array | None:
     is_fine = bool((nanoseconds % 1000).any())
     per_second, part = (10**9, nanoseconds) if is_fine else (10**6, nanoseconds // 1000)
     rest = (hours * 3600 + minutes * 60 + seconds) * per_second + part  # of a day, or of some
-    whole = _DAY * per_second
-    if days.size and not -(_MOST // whole) <= days.min() <= days.max() <= (_MOST - int(rest.max())) // whole:
+    whole = DAY_SECONDS * per_second
+    if (
+        days.size
+        and not -(MOST_TIME // whole) <= days.min() <= days.max() <= (MOST_TIME - int(rest.max())) // whole
+    ):
         counts = [int(day) * whole + int(own) for day, own in zip(days, rest, strict=True)]
-        if max(map(abs, counts)) > _MOST:
+        if max(map(abs, counts)) > MOST_TIME:
             return None
         made = np.array(counts, np.int64)
     else:

@@ -29,10 +29,10 @@ from matnb.io.columns import (
     wanted_dtypes,
     wider,
 )
-from matnb.io.csv_inference import types_of_all
+from matnb.io.csv_inference import type_of_dtype, with_types
 from matnb.io.delimited import CsvTable
 from matnb.io.files import File, near_file
-from matnb.io.source import READERS, Piece, Source, open_source
+from matnb.io.source import READERS, Piece, Source, open_header, open_source
 from matnb.io.texts import arrow_type, values_in
 
 Where: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -154,8 +154,8 @@ class TableFiles(TableSource):
         """Read a piece of one of the files."""
         assert isinstance(piece, FilePiece), "it is one of pieces()"
         part = self._with_keys(self.tables[piece.place].parse(piece), piece.place)
-        is_text = isinstance(part, TablePart) and part.span
-        return replace(part, span=(*part.span, piece.place)) if is_text else part
+        has_span = isinstance(part, TablePart) and part.span  # files of lists have parts of their own
+        return replace(part, span=(*part.span, piece.place)) if has_span else part
 
     def _with_keys(self, part: TablePart, place: int) -> TablePart:
         if not self.keys or part.error is not None:
@@ -218,9 +218,8 @@ def open_files(where: Where, *, kind: str | None = None, **options: object) -> S
     paths, by_path = keyed_paths(where, kind, _TABLES)
     if any(by_path):
         return _partitioned(paths, by_path, kind, options)
-    first = open_source(paths[0], kind=kind, **options)
     if len(paths) == 1:
-        return first
+        return open_source(paths[0], kind=kind, **options)
     return _together(paths, kind, options)
 
 
@@ -239,19 +238,25 @@ def _partitioned(
                 f"{others or '(none)'}"
             )
     columns, dtype = options.get("columns"), options.get("dtype")
-    own: dict[str, object] = {**options, "columns": None}
-    names = list(by_path[0])
+    own = {name: one for name, one in options.items() if name not in ("columns", "dtype")}
+    names, counted = list(by_path[0]), []
+    is_list = isinstance(columns, Sequence) and not isinstance(columns, str)
+    picked_names = list(columns) if is_list else []  # type: ignore[call-overload]  # opening refuses any other
+    if not set(names).isdisjoint([*picked_names, *(dtype if isinstance(dtype, Mapping) else ())]):
+        # The header tells which of them the files have themselves, and a column of which rows are counted.
+        inner = [name for name in picked_names if name not in names]
+        first = open_header(paths[0], kind, {**own, "columns": inner} if inner else own)
+        if isinstance(first, TableSource):
+            names, counted = [name for name in names if name not in first.names], list(first.names[:1])
+    if columns is not None:
+        own["columns"] = columns
+    if is_list:
+        own["columns"] = [name for name in picked_names if name not in names] or counted
     if isinstance(dtype, Mapping):
         own["dtype"] = {name: one for name, one in dtype.items() if name not in names}
-    if isinstance(columns, Sequence) and not isinstance(columns, str):
-        inner = [name for name in columns if name not in names]
-        if not inner:  # one, of which the rows are counted
-            first = open_source(paths[0], kind=kind)
-            inner = list(first.names[:1]) if isinstance(first, TableSource) else []
-        own["columns"] = inner
-    elif columns is not None:
-        own["columns"] = columns  # which opening refuses
-    tables = _together(paths, kind, {name: one for name, one in own.items() if one is not None})
+    elif dtype is not None:
+        own["dtype"] = dtype
+    tables = _together(paths, kind, own)
     keys = tuple(
         _key(
             name,
@@ -273,14 +278,12 @@ def _key(name: str, values: Sequence[str | None], dtype: DType | None) -> Folder
 
     there = [value for value in values if value is not None]
     if dtype is not None:
-        ((_, word),) = wanted_dtypes(name, {name: dtype}, [name])
-        word = {"datetime64[D]": "date32"}.get(word, word)
+        ((_, wanted),) = wanted_dtypes(name, {name: dtype}, [name])
+        word = type_of_dtype(wanted)
     elif there and all(re.fullmatch("0|-?[1-9][0-9]*", one) for one in there):
         word = "int64"
     else:
         word = "date32" if there and all(_DAY.fullmatch(one) for one in there) else "text"
-    if word not in ("text", "date32"):
-        word = {"i": "int64", "u": "uint64", "f": "float64"}.get(np.dtype(word).kind, word)
     made = None if word == "text" else values_in(pyarrow.array(values, "string"), word)
     if made is not None:
         return FolderKey(name, word, tuple(made.to_pylist()))
@@ -290,10 +293,9 @@ def _key(name: str, values: Sequence[str | None], dtype: DType | None) -> Folder
 
 
 def _together(paths: Sequence[str], kind: str | None, options: Mapping[str, object]) -> TableFiles:
-    first = open_source(paths[0], kind=kind, **options)
     tables: list[TableSource] = []
     for path in paths:
-        source = open_source(path, kind=kind, **options) if tables else first
+        source = open_header(path, kind, options)
         if not isinstance(source, TableSource):
             raise OptionError(
                 f"{path}: several files are loaded together only if all are tables, and this file is not "
@@ -302,7 +304,7 @@ def _together(paths: Sequence[str], kind: str | None, options: Mapping[str, obje
         if tables and sorted(source.read_names) == sorted(tables[0].read_names):
             if source.read_names != tables[0].read_names:
                 ordered = {**options, "columns": list(tables[0].read_names)}
-                source = open_source(path, kind=kind, **ordered)
+                source = open_header(path, kind, ordered)
                 assert isinstance(source, TableSource), "as before"
         elif tables:
             raise source.file.error(
@@ -310,10 +312,8 @@ def _together(paths: Sequence[str], kind: str | None, options: Mapping[str, obje
                 f"{_listed(tables[0].read_names)}"
             )
         tables.append(source)
-    texts = [table for table in tables if isinstance(table, CsvTable)]
-    if len(texts) == len(tables):
-        types = types_of_all(texts)
-        tables = [replace(table, types=types) for table in texts]
+    texts = iter(with_types([table for table in tables if isinstance(table, CsvTable)]))
+    tables = [next(texts) if isinstance(table, CsvTable) else table for table in tables]
     _kinds_of_all(tables)
     names = tables[0].read_names
     return TableFiles(tables[0].file, names, tuple(range(len(names))), tuple(tables))
@@ -377,9 +377,9 @@ def keyed_paths(
             raise MissingFileError(
                 f"{path}: no file here can be read; the suffixes are {', '.join(suffixes)}"
             )
-        return found, [_values_of_folders(one, len(_folders_of(path)) + 1) for one in found]
+        return found, [_values_of_folders(one, len(_parts_of(path))) for one in found]
     if not glob.has_magic(path):
-        return [path], [{}]  # opening it says what is wrong
+        return [path], [{}]  # opening it raises the error
     found = sorted(glob.glob(local))
     if not found:
         raise MissingFileError(f"{path}: no file matches the pattern{near_file(local)}")
@@ -400,7 +400,8 @@ def _names_in(folder: str, suffixes: str | tuple[str, ...]) -> list[str]:
 
 
 def _parts_of(path: str) -> list[str]:
-    return path.replace(os.sep, "/").split("/")
+    # However many slashes are between them, or at the end.
+    return [one for one in path.replace(os.sep, "/").split("/") if one not in ("", ".")]
 
 
 def _folders_of(path: str) -> list[str]:

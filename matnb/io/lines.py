@@ -23,8 +23,8 @@ from matnb.io.digits import (
     text_of,
     token_places,
 )
+from matnb.io.encodings import TextFile
 from matnb.io.files import File
-from matnb.io.recoded import TextFile
 from matnb.io.source import Piece, split_range
 
 Numbers = TypeVar("Numbers", npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.float64])

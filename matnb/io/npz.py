@@ -116,9 +116,8 @@ class Archive:
 
         The checksum of what is not compressed is not looked at, as the rest is not read.
         """
+        header = self.header(name)
         member = self._zip.getinfo(f"{name}.npy")
-        with self.opened(name) as (header, _):
-            pass
         if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & _ENCRYPTED:
             return self.array(name)[start:stop]
         values = np.empty(stop - start, header.dtype)

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.io.digits import MARGIN, Places
+from matnb.io.encodings import TextFile
 from matnb.io.lines import LONGEST_LINE, Chunk, Lines, count_lines, num_newlines
-from matnb.io.recoded import TextFile
 from matnb.io.source import Piece
 
 _QUOTE, _RETURN, _NEWLINE, _TAB = 34, 13, 10, 9

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
@@ -138,6 +138,9 @@ class Source(Protocol):
     def estimated_entries(self) -> int:
         """Return about how many entries there are, without reading."""
 
+    def sampled(self) -> Source:
+        """Return the source with what a sample of its file tells beside the header."""
+
     def reading(self) -> Source:
         """Return the source whose pieces are read: a table, where this is one of its columns."""
 
@@ -189,6 +192,10 @@ class Source(Protocol):
 
 class PlainSource:
     """What most sources have in common: no vertex ids of their own, and no word on rows before reading."""
+
+    def sampled(self) -> Self:
+        """Return the source itself, of which the header tells all."""
+        return self
 
     def reading(self) -> Self:
         """Return the source itself."""
@@ -249,7 +256,7 @@ def reader(kind: str, *suffixes: str) -> Callable[[_Open], _Open]:
 
 
 def open_source(path: str | os.PathLike[str], *, kind: str | None = None, **options: object) -> Source:
-    """Return the source that reads a file; reads its header.
+    """Return the source that reads a file; reads its header, and of a text table a sample.
 
     Parameters
     ----------
@@ -279,6 +286,11 @@ def open_source(path: str | os.PathLike[str], *, kind: str | None = None, **opti
     >>> open_source("three.npy").pieces(1)
     (Piece(number=0, start=0, stop=3),)
     """
+    return open_header(path, kind, options).sampled()
+
+
+def open_header(path: str | os.PathLike[str], kind: str | None, options: Mapping[str, object]) -> Source:
+    """Return the source that reads a file, as far as the header tells; see :func:`open_source`."""
     if not isinstance(path, str | os.PathLike):
         raise OptionError(f"{path!r} is not a file: give a path, or a URL as a string")
     file = find_file(path)

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 # As pandas reads them, and "NAN", which parsing numbers knows too.
-MISSING = (
-    *("NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None"),
+NO_VALUE = (
+    *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None"),
     *("NaN", "nan", "NAN", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
-NO_VALUE = ("", *MISSING)
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 # What values of a type are tried as, where they are not of it.
 WIDER = {"int64": "uint64", "uint64": "float64", "date32": "timestamp[us]", "timestamp[us]": "timestamp[ns]"}
@@ -35,7 +34,7 @@ TRIED = (
 # Those that Arrow's reader of CSV does not know, or of which it forgets the offset.
 WITH_OFFSET = ("timestamp[us, UTC]", "timestamp[ns, UTC]")
 READ_AS_TEXT = (*WITH_OFFSET, "duration[us]", "duration[ns]")
-_OFFSET = r"(?P<offset>Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
+OFFSET = "[+-][0-9]{2}(?::?[0-9]{2})?"  # of a zone, of hours or of hours and minutes; Z is UTC's
 WHOLE = r"^[+-]?[0-9]+$"
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _ODD_INTEGER = r"^(-0+|[+-]?0[xX].*)$"  # a zero with a sign is a float's; Arrow takes sixteens for integers
@@ -54,7 +53,10 @@ class Marks:
     @property
     def are_usual(self) -> bool:
         """Whether numbers are written as Python writes them."""
-        return self == Marks()
+        return self == USUAL_MARKS
+
+
+USUAL_MARKS = Marks()
 
 
 def checked_marks(decimal: object, thousands: object) -> Marks:
@@ -179,7 +181,7 @@ def present(texts: pyarrow.Array, words: Sequence[str]) -> pyarrow.Array:
     return compute.if_else(compute.is_in(texts, strings(words)), None, texts) if words else texts
 
 
-def strings(texts: Sequence[str]) -> pyarrow.Array:
+def strings(texts: Sequence[str | None]) -> pyarrow.Array:
     """Return an Arrow array of strings."""
     import pyarrow
 
@@ -202,7 +204,7 @@ def without_numbers(values: pyarrow.Array, numbers: Sequence[float]) -> pyarrow.
 
 
 def values_in(
-    texts: pyarrow.Array, word: str, marks: Marks = Marks(), exact: bool = False, takes_nan: bool = True
+    texts: pyarrow.Array, word: str, marks: Marks = USUAL_MARKS, exact: bool = False, takes_nan: bool = True
 ) -> pyarrow.Array | None:
     """Return texts without spaces around them as values of a type; None where one is not of it.
 
@@ -254,7 +256,8 @@ def offsets_in(texts: pyarrow.Array) -> list[str]:
     """Return the offsets that times are written with, "UTC" for that of zero."""
     from pyarrow import compute
 
-    found = compute.extract_regex(texts, _OFFSET).field(0).filter(texts.is_valid()).unique().to_pylist()
+    parts = compute.extract_regex(texts, f"(?P<offset>Z|{OFFSET})$").field(0)
+    found = parts.filter(texts.is_valid()).unique().to_pylist()
     named = (whole_offset(one) for one in found if one is not None and one != "Z")
     made = {"UTC" if one[1:] == "00:00" else one for one in named}
     return sorted(made | ({"UTC"} if "Z" in found else set()))
@@ -281,11 +284,9 @@ def _plain_numbers(texts: pyarrow.Array, marks: Marks) -> pyarrow.Array | None:
 
     if marks.are_usual:
         return texts
-    if marks.thousands:
-        grouped = compute.match_substring_regex(texts, _groups(marks))
-        texts = compute.if_else(grouped, compute.replace_substring(texts, marks.thousands, ""), texts)
-        if _any(compute.match_substring(texts, marks.thousands)):
-            return None
+    texts = without_thousands(texts, marks)
+    if marks.thousands and _any(compute.match_substring(texts, marks.thousands)):
+        return None
     if marks.decimal != ".":
         if _any(compute.match_substring(texts, ".")):
             return None
@@ -293,9 +294,16 @@ def _plain_numbers(texts: pyarrow.Array, marks: Marks) -> pyarrow.Array | None:
     return texts
 
 
-def _groups(marks: Marks) -> str:
+def without_thousands(texts: pyarrow.Array, marks: Marks) -> pyarrow.Array:
+    """Return numbers without the marks between thousands, where these are in their places."""
+    from pyarrow import compute
+
+    if not marks.thousands:
+        return texts
     mark, point = re.escape(marks.thousands), re.escape(marks.decimal)
-    return rf"^[+-]?[0-9]{{1,3}}({mark}[0-9]{{2,3}})*{mark}[0-9]{{3}}({point}[0-9]*)?$"  # 12,34,567 too
+    form = rf"^[+-]?[0-9]{{1,3}}({mark}[0-9]{{2,3}})*{mark}[0-9]{{3}}({point}[0-9]*)?$"  # 12,34,567 too
+    is_grouped = compute.match_substring_regex(texts, form)
+    return compute.if_else(is_grouped, compute.replace_substring(texts, marks.thousands, ""), texts)
 
 
 def _any(found: pyarrow.Array) -> bool:
@@ -348,14 +356,10 @@ def numbers_in(texts: pyarrow.Array, marks: Marks, whole: bool) -> pyarrow.Array
     texts = compute.replace_substring_regex(texts, r"\s*\p{Sc}$", "")
     is_percent = compute.match_substring_regex(texts, r"[0-9.]\s*%$")
     texts = compute.if_else(is_percent, compute.replace_substring_regex(texts, r"\s*%$", ""), texts)
-    point = re.escape(marks.decimal)
+    texts, point = without_thousands(texts, marks), re.escape(marks.decimal)
     is_number = compute.match_substring_regex(
         texts, rf"^[+-]?([0-9]+({point}[0-9]*)?|{point}[0-9]+)([eE][+-]?[0-9]+)?$"
     )
-    if marks.thousands:
-        grouped = compute.match_substring_regex(texts, _groups(marks))
-        texts = compute.if_else(grouped, compute.replace_substring(texts, marks.thousands, ""), texts)
-        is_number = compute.or_(is_number, grouped)
     texts = compute.if_else(is_number, compute.replace_substring(texts, marks.decimal, "."), None)
     texts = compute.replace_substring_regex(texts, r"^\+", "")
     if whole:
@@ -373,12 +377,31 @@ def _integers(texts: pyarrow.Array) -> pyarrow.Array:
     # Whole numbers of the narrower type that holds them; null where none does.
     import pyarrow
 
-    numbers = [None if text is None or len(text) > 20 else int(text) for text in texts.to_pylist()]
+    made = integers_of(texts)
+    if made is not None:
+        return made
+    digits = [None if text is None else text.lstrip("-0") for text in texts.to_pylist()]
+    numbers = [
+        None if some is None or len(some) > 20 else int(text)
+        for some, text in zip(digits, texts.to_pylist(), strict=True)
+    ]
     there = [one for one in numbers if one is not None]
     is_large = max(there, default=0) >= 2**63 and min(there) >= 0
     low, high = (0, 2**64) if is_large else (-(2**63), 2**63)
     kept = [one if one is not None and low <= one < high else None for one in numbers]
     return pyarrow.array(kept, pyarrow.uint64() if is_large else pyarrow.int64())
+
+
+def integers_of(values: pyarrow.Array) -> pyarrow.Array | None:
+    """Return texts or decimal numbers as int64, or else uint64; None where neither type has all of them."""
+    import pyarrow
+
+    for integers in (pyarrow.int64(), pyarrow.uint64()):
+        try:
+            return values.cast(integers)
+        except pyarrow.ArrowInvalid:
+            continue
+    return None
 
 
 _OF_THE_DAY = re.compile("%[HIMSfpcXT]")
@@ -413,6 +436,10 @@ def times_in(texts: pyarrow.Array, format: str | None) -> tuple[npt.NDArray[np.d
 def _iso_times(texts: Sequence[str | None]) -> tuple[npt.NDArray[np.datetime64], str]:
     # In the coarsest unit that holds all that are times.
     units = {"date32": "D", "timestamp[us]": "us", "timestamp[ns]": "ns"}
+    for word, unit in units.items():
+        made = values_in(strings(texts), word)
+        if made is not None:
+            return made.to_numpy(zero_copy_only=False).astype(f"M8[{unit}]"), unit
     is_time = [
         text is not None and any(values_in(strings([text]), word) is not None for word in units)
         for text in texts

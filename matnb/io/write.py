@@ -210,13 +210,13 @@ def _run_starts(shape: tuple[int, ...], region: Region) -> npt.NDArray[np.int64]
 def _write_npz(stream: IO[bytes], grid: Grid, dtype: np.dtype, sparse: bool, fetch: Fetch) -> None:
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         members = _Members(archive, os.path.dirname(str(stream.name)))
-        members.add("sparse", sparse)
-        members.add("dtype", np.bytes_(dtype.str))
         if sparse:
             members.add(MARK, VERSION)
             _write_rows(members, grid, dtype, fetch)
             return
         members.add(MARK, DENSE_VERSION)
+        members.add("sparse", False)
+        members.add("dtype", np.bytes_(dtype.str))
         for axis, cuts in enumerate(grid.cuts):
             members.add(f"cuts_{axis}", np.array(cuts, np.int64))
         counts = []

@@ -17,7 +17,7 @@ from matnb.blocks.formats import Block, Dense, NumericArray, block_from, to_gcxs
 from matnb.blocks.layout import Layout
 from matnb.errors import DTypeError, NotScalarError, OptionError, ShapeError, UnsupportedError, no_attribute
 from matnb.expr.client_data import given
-from matnb.expr.nodes import Data, Expr, Transpose
+from matnb.expr.nodes import Data, Expr
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.evaluator import evaluator, shown
 from matnb.lazy.foreign_names import instead_of, refuse_dask
@@ -584,9 +584,7 @@ class DistArray(Methods, Operators, Values):
     def transpose(self, *axes: int | Sequence[int] | None) -> DistArray:
         """Return the array with its axes permuted; by default in reverse order."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int | np.integer) else axes
-        if order:
-            return recorded(np.transpose)(self, order)  # type: ignore[return-value]  # what it gives
-        return wrap(Transpose(self._expression, tuple(reversed(range(self.ndim)))))
+        return recorded(np.transpose)(self, order or None)  # type: ignore[return-value]  # what it gives
 
     def astype(
         self,
@@ -686,7 +684,7 @@ class DistArray(Methods, Operators, Values):
         if not self.sparse:
             raise DTypeError("select works on sparse arrays; for a dense one use np.where(condition, x, 0)")
         if callable(condition):
-            from matnb.lazy.functions.portable import portable  # which is not needed else
+            from matnb.lazy.functions.portable import portable  # which makes handles
 
             name = getattr(condition, "__name__", type(condition).__name__)
             return wrap(SelectBy(self._expression, portable(condition, name, "select")))

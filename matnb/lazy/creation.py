@@ -386,7 +386,7 @@ def coo_array(
     if len(lengths) != 2:
         raise ShapeError(f"coo_array: shape {lengths}: sparse arrays have two axes")
     node: Expr = FromCoordinates(values, *places, (lengths[0], lengths[1]), duplicates)
-    if is_moved:  # what is not there stays so
+    if is_moved:  # elements that are not stored stay zero
         (back,) = ufuncs.call(np.multiply, (Pattern(node, np.dtype(np.int64)), _LEAST))
         (node,) = ufuncs.call(np.add, (node, back))
     return wrap(regridded(ufuncs.astype(node, element), blocks))

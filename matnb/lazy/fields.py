@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -73,7 +73,9 @@ def has_fields(kind: type[_Result]) -> type[_Result]:
     def item(self: Any, key: object) -> object:
         if isinstance(key, slice | int | np.integer) and not isinstance(key, bool | np.bool_):
             return own_item(self, key)
-        return refuse(f"{first}[...]" if not isinstance(key, str) else f"result.{_near(key, fields)}")
+        if isinstance(key, str):
+            return refuse(f"result.{key}" if key in fields else first)
+        return refuse(f"{first}[...]")
 
     def missing(self: object, name: str) -> NoReturn:
         if name.startswith("_"):  # libraries ask for protocols that there are not
@@ -96,10 +98,6 @@ def has_fields(kind: type[_Result]) -> type[_Result]:
     for name, method in methods.items():
         setattr(kind, name, method)
     return kind
-
-
-def _near(name: str, fields: Sequence[str]) -> str:
-    return name if name in fields else fields[0]
 
 
 def refuse_result(key: object) -> None:

@@ -64,8 +64,10 @@ def refuse_dask(name: str, owner: str, way: str = "call its compute()") -> None:
     """
     if name not in _OF_DASK:
         return
-    frame = sys._getframe(2)  # below are this function and the owner's
-    while frame.f_code.co_name == "is_dask_collection" and frame.f_back is not None:
+    # Who asks decides, and nothing but the frames says who does. Between stand those of the owner, and of
+    # Dask's question that other libraries ask too.
+    frame = sys._getframe(1)
+    while frame.f_code.co_name in ("__getattr__", "is_dask_collection") and frame.f_back is not None:
         frame = frame.f_back
     if str(frame.f_globals.get("__name__")).partition(".")[0] in ("dask", "distributed"):
         raise UnsupportedError(f"Dask cannot take {owner}, which matnb computes: {way}, and give Dask that")

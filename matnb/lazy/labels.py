@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from inspect import signature
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
@@ -15,18 +16,18 @@ _SHOWN = 3  # labels of a kind in an error
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-class Labelled(Protocol):
-    """A matrix with labels, which says what labels results have that are made of it."""
+class LabeledMatrix(Protocol):
+    """A matrix with labels, which knows the labels of the results that are made of it."""
 
-    def _labelled_alike(self, name: str, found: Any, others: tuple[Labelled, ...]) -> Any:
-        # The result of a function element by element, also of other labelled matrices.
+    def _labeled_alike(self, name: str, found: Any, others: tuple[LabeledMatrix, ...]) -> Any:
+        # The result of a function element by element, also of other labeled matrices.
         ...
 
-    def _labelled_moved(self, move: Callable[..., Any], found: Any) -> Any:
+    def _labeled_moved(self, move: Callable[..., Any], found: Any) -> Any:
         # The result of a function that gives rows and columns other places.
         ...
 
-    def _labelled_product(self, product: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
+    def _labeled_product(self, product: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
         # The product of two matrices, of which this is one.
         ...
 
@@ -35,12 +36,12 @@ def keeps_labels(function: _Function) -> _Function:
     """Return a function of elements whose results keep the labels of its arguments."""
 
     @wraps(function)
-    def labelled(*args: Any, **options: Any) -> Any:
+    def kept(*args: Any, **options: Any) -> Any:
         found = function(*args, **options)
-        given = _labelled((*args, *options.values())) if options.get("out") is None else ()
-        return given[0]._labelled_alike(function.__name__, found, given[1:]) if given else found
+        given = _with_labels(args, options) if options.get("out") is None else ()
+        return given[0]._labeled_alike(function.__name__, found, given[1:]) if given else found
 
-    return cast(_Function, labelled)
+    return cast(_Function, kept)
 
 
 def moves_labels(move: Callable[..., Any]) -> Callable[[_Function], _Function]:
@@ -48,13 +49,14 @@ def moves_labels(move: Callable[..., Any]) -> Callable[[_Function], _Function]:
 
     def decorated(function: _Function) -> _Function:
         @wraps(function)
-        def labelled(a: Any, *args: Any, **options: Any) -> Any:
-            found = function(a, *args, **options)
-            if not _labelled((a,)):
+        def moved(*args: Any, **options: Any) -> Any:
+            found = function(*args, **options)
+            if not _with_labels(args, options):
                 return found
-            return a._labelled_moved(lambda places: move(places, *args, **options), found)
+            (matrix, *rest), options = by_place(function, args, options)
+            return matrix._labeled_moved(lambda places: move(places, *rest, **options), found)
 
-        return cast(_Function, labelled)
+        return cast(_Function, moved)
 
     return decorated
 
@@ -63,17 +65,26 @@ def joins_labels(product: _Function) -> _Function:
     """Return a product of matrices with the row labels of the first and the column labels of the second."""
 
     @wraps(product)
-    def labelled(one: Any, other: Any, *rest: Any, **options: Any) -> Any:
-        given = _labelled((one, other))
+    def joined(*args: Any, **options: Any) -> Any:
+        given = _with_labels(args, options)
         if not given or options.get("out") is not None:
-            return product(one, other, *rest, **options)
-        return given[0]._labelled_product(lambda a, b: product(a, b, *rest, **options), one, other)
+            return product(*args, **options)
+        (one, other, *rest), options = by_place(product, args, options)
+        return given[0]._labeled_product(lambda a, b: product(a, b, *rest, **options), one, other)
 
-    return cast(_Function, labelled)
+    return cast(_Function, joined)
 
 
-def _labelled(values: tuple[Any, ...]) -> tuple[Labelled, ...]:
-    return tuple(one for one in values if hasattr(type(one), "_labelled_alike"))
+def by_place(
+    function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a call, those given by name before any that is left out in their places."""
+    given = signature(function).bind(*args, **options)
+    return given.args, given.kwargs
+
+
+def _with_labels(args: Sequence[Any], options: Mapping[str, Any]) -> tuple[LabeledMatrix, ...]:
+    return tuple(one for one in (*args, *options.values()) if hasattr(type(one), "_labeled_alike"))
 
 
 def check_one_set(A: object, name: str) -> None:
@@ -108,7 +119,7 @@ def difference(one: npt.NDArray[Any], other: npt.NDArray[Any], names: tuple[str,
         alone = [repr(label) for label in own.tolist() if label not in known]
         if alone:
             more = f" and {len(alone) - _SHOWN:,} more" if len(alone) > _SHOWN else ""
-            parts.append(f"only {name} is labelled {', '.join(alone[:_SHOWN])}{more}")
+            parts.append(f"only {name} is labeled {', '.join(alone[:_SHOWN])}{more}")
     if parts:
         return "; ".join(parts)
     length = min(len(one), len(other))

@@ -213,7 +213,7 @@ def _(node: Count, writer: PlanWriter, workers: Workers) -> None:
     for region, owner in zip(domain.grid.regions(), domain.owners, strict=True):
         task = TaskWriter()
         labels = writer.read(task, node.labels, region, owner)
-        task.do(Run(kernels.labelled, (node.length, region[0][0])), labels)
+        task.do(Run(kernels.labeled, (node.length, region[0][0])), labels)
         shares.append((writer.add(task, owner, "count", writer.bytes_of(node), node), owner))
     write_combined(node, shares, Accumulate("plus", node.dtype), layout, writer, "count", "by label")
 

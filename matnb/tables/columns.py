@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, NotScalarError, OptionError, ShapeError, suggestion
-from matnb.io.columns import NO_TIME, by_code_point, places_among
+from matnb.io.columns import by_code_point, places_among
+from matnb.io.durations import NO_TIME
 from matnb.io.texts import NO_VALUE, checked_marks, numbers_in, present, times_in
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
@@ -154,11 +155,11 @@ class Column:
         return text or "missing"
 
     def __repr__(self) -> str:
-        told = f"column{f' {self.name!r}' if self.name else ''} of {len(self):,} x {self._word()}"
+        summary = f"column{f' {self.name!r}' if self.name else ''} of {len(self):,} x {self._word()}"
         if self.seen is None:
-            return f"{told}, values not computed: compute() returns them"
+            return f"{summary}, values not computed: compute() returns them"
         first, last = (", ".join(map(self._shown, part)) for part in self.seen)
-        return f"{first}{', ..., ' if last else ''}{last}\n{told}"
+        return f"{first}{', ..., ' if last else ''}{last}\n{summary}"
 
 
 def is_missing(column: DistArray | Column) -> DistArray | None:
@@ -296,9 +297,10 @@ class TextColumn(OrderedColumn):
         >>> t["price"].to_float(thousands=",").compute()
         array([3.5e+00, 1.2e+03, 5.0e-01,     nan])
         """
-        found = numbers_in(self._texts(), checked_marks(decimal, thousands), whole=False)
+        texts = self._texts()
+        found = numbers_in(texts, checked_marks(decimal, thousands), whole=False)
         self._check_converted(
-            found.is_null(), "a number", errors, 'decimal="," and thousands="." read "1.234,5"'
+            texts, found.is_null(), "a number", errors, 'decimal="," and thousands="." read "1.234,5"'
         )
         values = found.to_numpy(zero_copy_only=False)
         return asarray(np.append(values, np.nan))[self.codes]
@@ -322,8 +324,11 @@ class TextColumn(OrderedColumn):
         >>> t["zip"].to_int().compute()
         array([ 2134, 10115])
         """
-        found = numbers_in(self._texts(), checked_marks(decimal, thousands), whole=True)
-        self._check_converted(found.is_null(), "a whole number of 64 bits", errors, "to_float() takes others")
+        texts = self._texts()
+        found = numbers_in(texts, checked_marks(decimal, thousands), whole=True)
+        self._check_converted(
+            texts, found.is_null(), "a whole number of 64 bits", errors, "to_float() takes others"
+        )
         from matnb.tables.masked import MaskedColumn  # which is a column
 
         gone = found.is_null().to_numpy(zero_copy_only=False)
@@ -363,10 +368,11 @@ class TextColumn(OrderedColumn):
 
         from matnb.tables.times import TimeColumn  # which is a column
 
-        values, unit = times_in(self._texts(), format)
+        texts = self._texts()
+        values, unit = times_in(texts, format)
         gone = np.isnat(values)
         what = "a time of ISO 8601 without an offset" if format is None else f"a time of the form {format!r}"
-        self._check_converted(pyarrow.array(gone), what, errors, 'give another form as in "%d.%m.%Y"')
+        self._check_converted(texts, pyarrow.array(gone), what, errors, 'give another form as in "%d.%m.%Y"')
         counts: Any = asarray(np.append(values.view(np.int64), [NO_TIME]))
         return TimeColumn(counts[self.codes], "datetime", unit, self.may_miss or bool(gone.any()))
 
@@ -377,7 +383,9 @@ class TextColumn(OrderedColumn):
 
         return present(compute.utf8_trim_whitespace(self.labels.cast(pyarrow.string())), NO_VALUE)
 
-    def _check_converted(self, gone: pyarrow.Array, what: str, errors: str, way: str) -> None:
+    def _check_converted(
+        self, texts: pyarrow.Array, gone: pyarrow.Array, what: str, errors: str, way: str
+    ) -> None:
         # Labels that no row has any longer are not checked.
         from pyarrow import compute
 
@@ -385,7 +393,7 @@ class TextColumn(OrderedColumn):
             raise OptionError(
                 f"errors={errors!r}: {suggestion(errors, ('raise', 'coerce'), 'choose one of')}"
             )
-        is_wrong = compute.and_(gone, self._texts().is_valid()).to_numpy(zero_copy_only=False)
+        is_wrong = compute.and_(gone, texts.is_valid()).to_numpy(zero_copy_only=False)
         if errors == "coerce" or not is_wrong.any():
             return
         wrong = np.flatnonzero(is_wrong)

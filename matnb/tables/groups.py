@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from matnb.errors import DTypeError, OptionError
-from matnb.io.columns import NO_TIME
+from matnb.io.durations import NO_TIME
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange
 from matnb.lazy.foreign_names import refuse_dask

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
@@ -86,9 +87,9 @@ def columns_from(data: Any) -> tuple[dict[str, DistArray | Column], frozenset[st
 
 
 def _check_names(names: Sequence[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise DTypeError(f"{names.count(name)} columns named {name!r}: give each a name of its own")
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise DTypeError(f"{count} columns named {name!r}: give each a name of its own")
 
 
 def _name_of_range(frame: Any) -> str | None:

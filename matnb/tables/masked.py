@@ -18,6 +18,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.functions.mapping import replicated
+from matnb.lazy.labels import by_place
 from matnb.tables.columns import Column
 
 _COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
@@ -151,36 +152,31 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
 
     def sum(self) -> DistArray:
         """Return the sum, skipping missing values, in the dtype of ``np.sum``."""
-        return np.sum(self._filled(0))  # type: ignore[no-any-return]  # a handle
+        return _STATISTICS[np.sum](self)  # type: ignore[no-any-return]  # a handle
 
     def mean(self) -> DistArray:
         """Return the mean, skipping missing values."""
-        return np.nanmean(self.to_float())  # type: ignore[return-value]
+        return _STATISTICS[np.mean](self)  # type: ignore[no-any-return]  # a handle
 
     def std(self, ddof: int = 0) -> DistArray:
         """Return the standard deviation, skipping missing values."""
-        return np.nanstd(self.to_float(), ddof=ddof)  # type: ignore[return-value]
+        return _STATISTICS[np.std](self, ddof=ddof)  # type: ignore[no-any-return]
 
     def min(self) -> DistArray:
         """Return the minimum, skipping missing values; NaN where all are, which is computed immediately."""
-        return self._extreme(np.min, 1 if self.dtype.kind == "b" else np.iinfo(self.dtype).max)
+        return _STATISTICS[np.min](self)  # type: ignore[no-any-return]  # a handle
 
     def max(self) -> DistArray:
         """Return the maximum, skipping missing values; NaN where all are, which is computed immediately."""
-        return self._extreme(np.max, 0 if self.dtype.kind == "b" else np.iinfo(self.dtype).min)
+        return _STATISTICS[np.max](self)  # type: ignore[no-any-return]  # a handle
 
     def any(self) -> DistArray:
         """Return whether any value that is there is not zero."""
-        return self._truth().any()  # type: ignore[no-any-return]  # a handle
+        return _STATISTICS[np.any](self)  # type: ignore[no-any-return]  # a handle
 
     def all(self) -> DistArray:
         """Return whether all values that are there are not zero."""
-        return (self._truth() | self._mask).all()  # type: ignore[no-any-return]
-
-    def _extreme(self, function: Callable[..., Any], neutral: int) -> DistArray:
-        if bool(self._mask.all()):
-            return asarray(np.nan)
-        return cast(DistArray, function(self._filled(neutral)))
+        return _STATISTICS[np.all](self)  # type: ignore[no-any-return]  # a handle
 
     def _filled(self, value: int) -> Any:
         return np.where(self._mask, self.dtype.type(value), self.codes)
@@ -234,13 +230,11 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
     def __array_function__(
         self, function: Callable[..., Any], types: object, args: Any, kwargs: Mapping[str, object]
     ) -> object:
+        if kwargs and function in _BY_PLACE:
+            args, kwargs = by_place(_BY_PLACE[function], args, kwargs)
         exact = _FUNCTIONS.get(function)
-        if function in _STATISTICS:
-            found = _statistic(function, *args, **kwargs)
-            if found is not NotImplemented:
-                return found
-        if exact is not None and not kwargs:
-            found = exact(*args)
+        if exact is not None and (not kwargs or function in _WITH_OPTIONS):
+            found = exact(*args, **kwargs)
             if found is not NotImplemented:
                 return found
         if function in _MOVES and isinstance(args[0], MaskedColumn):
@@ -285,7 +279,7 @@ def _parts(value: object) -> tuple[Any, Any]:
 
 
 def _are_boolean(operands: tuple[object, ...]) -> bool:
-    return all(getattr(one, "dtype", np.asarray(one).dtype).kind == "b" for one in operands)
+    return all((one if hasattr(one, "dtype") else np.asarray(one)).dtype.kind == "b" for one in operands)
 
 
 def _connected(word: str, one: object, other: object) -> MaskedColumn:
@@ -327,8 +321,10 @@ def _chosen(condition: Any, *choices: Any) -> Any:
     return _with_missing(found, np.where(where, no_one, no_other))
 
 
-def _sorted(column: Any) -> Any:
+def _sorted(column: Any, axis: int | None = -1, *rest: Any) -> Any:
     # Missing values last, where NaN is.
+    if axis not in (None, 0, -1) or rest:
+        return NotImplemented
     there = np.sort(column.present())
     count = len(column) - len(there)
     if not count:
@@ -337,7 +333,15 @@ def _sorted(column: Any) -> Any:
     return MaskedColumn(values, asarray(np.arange(len(column)) >= len(there)))
 
 
-def _distinct(column: Any) -> Any:
+def _sorting_order(column: Any, axis: int | None = -1, *rest: Any) -> Any:
+    if axis not in (None, 0, -1) or rest:
+        return NotImplemented
+    return np.lexsort((column.codes, column.missing.astype(np.int8)))
+
+
+def _distinct(column: Any, *rest: Any) -> Any:
+    if any(rest):
+        return NotImplemented
     there = np.unique(column.present())
     if bool(~column.missing.any()):
         return there
@@ -345,8 +349,8 @@ def _distinct(column: Any) -> Any:
     return MaskedColumn(values, asarray(np.arange(len(values)) == len(there)))
 
 
-def _concatenated(columns: Any) -> Any:
-    if not all(getattr(one, "ndim", 1) == 1 for one in columns):
+def _concatenated(columns: Any, axis: int | None = 0, *rest: Any) -> Any:
+    if axis not in (None, 0, -1) or rest or not all(getattr(one, "ndim", 1) == 1 for one in columns):
         return NotImplemented
     values, masks = zip(*map(_parts, columns), strict=True)
     masks = tuple(
@@ -356,63 +360,115 @@ def _concatenated(columns: Any) -> Any:
     return _with_missing(np.concatenate(values), np.concatenate(masks))
 
 
-def _differences(column: Any, *rest: Any) -> Any:
-    return NotImplemented if rest else column[1:] - column[:-1]
-
-
-def _within(values: Any, wanted: Any) -> Any:
-    if isinstance(values, MaskedColumn):
-        return values.isin(wanted)
-    return np.isin(values, wanted.present())
-
-
-def _statistic(function: Callable[..., Any], column: Any, *axes: Any, **options: Any) -> Any:
-    # Along the one axis that there is.
-    axis = axes[0] if axes else options.pop("axis", None)
-    known = {"ddof"} if function in _WITH_DDOF else set()
-    if len(axes) > 1 or axis not in (None, 0, -1) or options.keys() - known:
+def _differences(column: Any, n: int = 1, axis: int = -1, *ends: Any) -> Any:
+    if n < 0 or axis not in (0, -1) or ends:
         return NotImplemented
-    return _STATISTICS[function](column, **options)
+    for _ in range(n):
+        later, earlier = column[1:], column[:-1]
+        column = later ^ earlier if column.dtype.kind == "b" else later - earlier
+    return column
 
 
-def _place_of_extreme(find: Callable[..., Any]) -> Callable[[Any], Any]:
-    # Among the values that are there; as among floats where there are none.
-    def found(column: Any) -> Any:
-        there = np.flatnonzero(~column.missing)
-        return there[find(column.present())] if len(there) else NotImplemented
+def _clipped(
+    column: Any,
+    least: Any = None,
+    most: Any = None,
+    *rest: Any,
+    min: Any = None,
+    max: Any = None,
+    **options: Any,
+) -> Any:
+    if rest or options:
+        return NotImplemented
+    least, most = min if least is None else least, max if most is None else most
+    found = column if least is None else np.maximum(column, least)
+    return found if most is None else np.minimum(found, most)
+
+
+def _within(values: Any, wanted: Any, assume_unique: bool = False, invert: bool = False, **kind: Any) -> Any:
+    is_there = values.isin(wanted) if isinstance(values, MaskedColumn) else np.isin(values, wanted.present())
+    return ~is_there if invert else is_there
+
+
+# Statistics, which skip missing values, with all that NumPy's functions are given.
+
+
+def _of_filled(function: Callable[..., Any], fill: Callable[[Any], Any]) -> Callable[..., Any]:
+    # With values instead of missing ones that do not change the result.
+    return lambda column, *rest, **options: function(fill(column), *rest, **options)
+
+
+def _extreme(function: Callable[..., Any]) -> Callable[..., Any]:
+    # NaN where there is no value.
+    def found(
+        column: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *initial: Any, **options: Any
+    ) -> Any:
+        if not initial and "initial" not in options and bool(column.missing.all()):
+            values = column.to_float()
+        elif column.dtype.kind == "b":
+            values = column._filled(function is np.min)
+        else:
+            info = np.iinfo(column.dtype)
+            values = column._filled(info.max if function is np.min else info.min)
+        return function(values, axis, out, keepdims, *initial, **options)
 
     return found
 
 
+def _spread(column: Any, axis: int | None = None, out: Any = None, **options: Any) -> Any:
+    greatest, least = (function(column, axis=axis, **options) for function in (np.max, np.min))
+    return np.subtract(greatest, least, out=out)
+
+
+def _place_of_extreme(find: Callable[..., Any]) -> Callable[..., Any]:
+    # Among the values that are there; as among floats where there are none.
+    def found(column: Any, axis: int | None = None, out: Any = None, **options: Any) -> Any:
+        there = np.flatnonzero(~column.missing)
+        if not len(there):
+            return find(column.to_float(), axis, out, **options)
+        place = there[find(column.present(), axis, **options)]
+        if out is None:
+            return place
+        out[...] = place
+        return out
+
+    return found
+
+
+_STATISTICS: dict[Callable[..., Any], Callable[..., Any]] = {
+    **dict.fromkeys((np.sum, np.nansum), _of_filled(np.sum, lambda column: column._filled(0))),
+    **dict.fromkeys((np.prod, np.nanprod), _of_filled(np.prod, lambda column: column._filled(1))),
+    **dict.fromkeys((np.min, np.amin, np.nanmin), _extreme(np.min)),
+    **dict.fromkeys((np.max, np.amax, np.nanmax), _extreme(np.max)),
+    **dict.fromkeys((np.mean, np.nanmean), _of_filled(np.nanmean, MaskedColumn.to_float)),
+    **dict.fromkeys((np.std, np.nanstd), _of_filled(np.nanstd, MaskedColumn.to_float)),
+    **dict.fromkeys((np.var, np.nanvar), _of_filled(np.nanvar, MaskedColumn.to_float)),
+    **dict.fromkeys((np.median, np.nanmedian), _of_filled(np.nanmedian, MaskedColumn.__matnb_array__)),
+    np.ptp: _spread,
+    **dict.fromkeys((np.argmin, np.nanargmin), _place_of_extreme(np.argmin)),
+    **dict.fromkeys((np.argmax, np.nanargmax), _place_of_extreme(np.argmax)),
+    np.any: _of_filled(np.any, MaskedColumn._truth),
+    np.all: _of_filled(np.all, lambda column: column._truth() | column.missing),
+    np.count_nonzero: _of_filled(np.count_nonzero, MaskedColumn._truth),
+}
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+    **_STATISTICS,
     np.where: _chosen,
     np.isin: _within,
     np.sort: _sorted,
-    np.argsort: lambda column: np.lexsort((column.codes, column.missing.astype(np.int8))),
+    np.argsort: _sorting_order,
     np.unique: _distinct,
     np.concatenate: _concatenated,
     np.diff: _differences,
-    np.clip: lambda column, least, most: np.minimum(np.maximum(column, least), most),
+    np.clip: _clipped,
     np.nonzero: lambda column: np.nonzero(column._truth()),
     np.flatnonzero: lambda column: np.flatnonzero(column._truth()),
 }
-# Statistics, which skip missing values.
-_STATISTICS: dict[Callable[..., Any], Callable[..., Any]] = {
-    **dict.fromkeys((np.sum, np.nansum), lambda column: column.sum()),
-    **dict.fromkeys((np.prod, np.nanprod), lambda column: np.prod(column._filled(1))),
-    **dict.fromkeys((np.min, np.nanmin), lambda column: column.min()),
-    **dict.fromkeys((np.max, np.nanmax), lambda column: column.max()),
-    **dict.fromkeys((np.mean, np.nanmean), lambda column: column.mean()),
-    **dict.fromkeys((np.std, np.nanstd), lambda column, ddof=0: column.std(ddof)),
-    **dict.fromkeys((np.var, np.nanvar), lambda column, ddof=0: np.nanvar(column.to_float(), ddof=ddof)),
-    **dict.fromkeys((np.median, np.nanmedian), lambda column: np.nanmedian(column.__matnb_array__())),
-    np.ptp: lambda column: column.max() - column.min(),
-    **dict.fromkeys((np.argmin, np.nanargmin), _place_of_extreme(np.argmin)),
-    **dict.fromkeys((np.argmax, np.nanargmax), _place_of_extreme(np.argmax)),
-    np.any: lambda column: column.any(),
-    np.all: lambda column: column.all(),
-    np.count_nonzero: lambda column: np.count_nonzero(column._truth()),
-}
-_WITH_DDOF = (np.std, np.nanstd, np.var, np.nanvar)
+_WITH_OPTIONS = {*_STATISTICS, np.clip, np.isin}
 # Functions that give elements other places.
 _MOVES: tuple[Callable[..., Any], ...] = (np.flip, np.roll, np.take, np.repeat, np.tile, np.copy, np.delete)
+# What is done here takes arguments by place: NumPy's signatures, which compiled functions need not have.
+_BY_PLACE: dict[Callable[..., Any], Callable[..., Any]] = {
+    **{one: one for one in (*_FUNCTIONS, *_MOVES) if one is not np.where},
+    np.concatenate: lambda arrays, axis=0, *rest, **options: None,
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
@@ -86,23 +86,7 @@ class Pivot(DistArray):
 
     def copy(self, order: str = "C") -> DistArray:
         """Return an array with the same values; later assignments to either do not affect the other."""
-        return _labelled(self.without_labels(), self._rows, self._columns)
-
-    def transpose(self, *axes: int | Sequence[int] | None) -> DistArray:
-        """Return the matrix with its axes permuted; by default in reverse order."""
-        found = super().transpose(*axes)
-        order = axes[0] if len(axes) == 1 and isinstance(axes[0], Sequence) else axes
-        is_same = len(order) == 2 and order[0] in (0, -2)
-        return _labelled(found, *((self._rows, self._columns) if is_same else (self._columns, self._rows)))
-
-    def swapaxes(self, axis1: int, axis2: int) -> Any:
-        """Return the matrix with two axes swapped."""
-        return self.copy() if axis1 % 2 == axis2 % 2 else self.transpose()
-
-    @property
-    def mT(self) -> Any:
-        """The matrix transposed."""
-        return self.transpose()
+        return _labeled(self.without_labels(), self._rows, self._columns)
 
     def __getitem__(self, key: object) -> DistArray:
         found = super().__getitem__(key)
@@ -119,28 +103,28 @@ class Pivot(DistArray):
             parts = [np.ravel(cast(Any, one)) for one in parts]
         elif max(crossed) > 1 or any(isinstance(one, DistArray) and one.expression.free for one in parts):
             return found
-        return _labelled(found, self._rows.picked(parts[0]), self._columns.picked(parts[1]))
+        return _labeled(found, self._rows.picked(parts[0]), self._columns.picked(parts[1]))
 
     # Element by element
 
-    def _labelled_alike(self, name: str, found: Any, others: tuple[Any, ...]) -> Any:
+    def _labeled_alike(self, name: str, found: Any, others: tuple[Any, ...]) -> Any:
         for one in others:
             _check_aligned(name, self, one)
         return _kept(found, self)
 
-    def _labelled_moved(self, move: Callable[..., Any], found: Any) -> Any:
+    def _labeled_moved(self, move: Callable[..., Any], found: Any) -> Any:
         rows = move(np.arange(self.shape[0])[:, np.newaxis])
         columns = move(np.arange(self.shape[1])[np.newaxis, :])
-        if found.shape == self.shape and rows.shape[1:] == columns.shape[:1] == (1,):
-            return _labelled(found, self._rows.picked(rows[:, 0]), self._columns.picked(columns[0]))
-        return _labelled(found, self._columns.picked(columns[:, 0]), self._rows.picked(rows[0]))
+        if move(np.empty((2, 3))).shape == (2, 3):
+            return _labeled(found, self._rows.picked(rows[:, 0]), self._columns.picked(columns[0]))
+        return _labeled(found, self._columns.picked(columns[:, 0]), self._rows.picked(rows[0]))
 
-    def _labelled_product(self, product: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
+    def _labeled_product(self, product: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
         return _product(product, one, other)
 
     def _recorded(self, node: Expr) -> Any:
         found = super()._recorded(node)
-        return _labelled(found, self._rows, self._columns) if node.shape == self.shape else found
+        return _labeled(found, self._rows, self._columns) if node.shape == self.shape else found
 
     def __matmul__(self, other: Any) -> Any:
         return np.matmul(self, other)
@@ -157,17 +141,8 @@ class Pivot(DistArray):
         found = super().__array_ufunc__(ufunc, method, *inputs, **options)
         return _kept(found, self) if method == "__call__" and "out" not in options else found
 
-    def __array_function__(
-        self, function: Callable[..., object], types: Any, args: Any, kwargs: Any
-    ) -> object:
-        if function in (np.transpose, np.matrix_transpose) and len(args) == 1 and not kwargs:
-            return self.transpose()
-        if function is np.swapaxes and args[0] is self:
-            return self.swapaxes(*args[1:], **kwargs)
-        return super().__array_function__(function, types, args, kwargs)
 
-
-def _labelled(matrix: Any, rows: _Axis, columns: _Axis) -> DistArray:
+def _labeled(matrix: Any, rows: _Axis, columns: _Axis) -> DistArray:
     made = Pivot.__new__(Pivot)
     DistArray.__init__(made, matrix.expression)
     made._rows, made._columns = rows, columns
@@ -179,7 +154,7 @@ def _kept(found: Any, like: Pivot) -> Any:
     if isinstance(found, tuple):
         return tuple(_kept(one, like) for one in found)
     is_like = isinstance(found, DistArray) and found.shape == like.shape
-    return _labelled(found, like._rows, like._columns) if is_like else found
+    return _labeled(found, like._rows, like._columns) if is_like else found
 
 
 def _check_aligned(name: str, one: Pivot, other: Pivot) -> None:
@@ -203,7 +178,7 @@ def _product(product: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
         )
     found: Any = product(_plain(one), _plain(other))
     if isinstance(one, Pivot) and isinstance(other, Pivot):
-        return _labelled(found, one._rows, other._columns)
+        return _labeled(found, one._rows, other._columns)
     pivot, scales = (one, other) if isinstance(one, Pivot) else (other, one)
     return _kept(found, pivot) if _is_diagonal(scales) else found
 
@@ -233,7 +208,7 @@ def _same_places(name: str) -> Callable[..., Any]:
     usual = getattr(DistArray, name)
 
     def method(self: Pivot, *args: Any, **options: Any) -> Any:
-        return _labelled(usual(self, *args, **options), self._rows, self._columns)
+        return _labeled(usual(self, *args, **options), self._rows, self._columns)
 
     method.__name__, method.__qualname__, method.__doc__ = name, f"Pivot.{name}", usual.__doc__
     return method

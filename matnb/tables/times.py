@@ -13,9 +13,18 @@ import numpy.typing as npt
 
 from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, OptionError, suggestion
-from matnb.io.columns import NO_TIME
-from matnb.io.durations import PER_SECOND, duration_texts
-from matnb.io.texts import whole_offset
+from matnb.io.columns import zoned_name
+from matnb.io.durations import (
+    MOST_TIME,
+    NO_TIME,
+    PER_DAY,
+    PER_SECOND,
+    STORED_UNITS,
+    duration_texts,
+    stored_unit,
+    unit_ratio,
+)
+from matnb.io.texts import OFFSET, whole_offset
 from matnb.lazy.array import DistArray
 from matnb.tables.columns import Column, OrderedColumn, shown_value
 from matnb.tables.masked import MaskedColumn
@@ -33,11 +42,8 @@ if TYPE_CHECKING:
 
 _UNITS = {"D": "D", "day": "D", "h": "h", "hour": "h", "m": "m", "minute": "m", "s": "s", "second": "s"}
 _UNITS |= {"month": "M", "M": "M", "year": "Y", "Y": "Y", "ms": "ms", "us": "us", "ns": "ns"}
-_IN_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}
-_IN_DAY |= {"ns": 86_400_000_000_000}
-_MOST = 2**63 - 1
 # The offset that ends a text of a time.
-_WITH_OFFSET = re.compile(r"(.*\d[T ].*\d)\s*(Z|[+-]\d\d:?(?:\d\d)?)")
+_WITH_OFFSET = re.compile(rf"(.*\d[T ].*\d)\s*(Z|{OFFSET})")
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ class ZonedDtype:
     kind: ClassVar[str] = "M"
 
     def __str__(self) -> str:
-        return f"datetime64[{self.unit}, {self.zone}]"
+        return zoned_name(self.unit, self.zone)
 
     __repr__ = __str__
 
@@ -148,7 +154,10 @@ class TimeColumn(OrderedColumn):
         """Return computed numbers as Arrow's times."""
         import pyarrow
 
-        times = pyarrow.array(codes.view(self._plain_dtype), mask=codes == NO_TIME)
+        values = codes.view(self._plain_dtype)
+        if self.word == "timedelta" and self.unit == "D":  # which Arrow has of dates alone
+            values = values.astype("m8[s]")
+        times = pyarrow.array(values, mask=codes == NO_TIME)
         if not self.zone:
             return times
         return times.cast(pyarrow.int64()).cast(pyarrow.timestamp(self.unit, self.zone))
@@ -225,13 +234,13 @@ class TimeColumn(OrderedColumn):
 
     def _number(self, value: object) -> int | None:
         count, unit = self._read(value)
-        if _IN_DAY[unit] <= _IN_DAY[self.unit]:
-            count *= _IN_DAY[self.unit] // _IN_DAY[unit]
-        elif count % (ratio := _IN_DAY[unit] // _IN_DAY[self.unit]):
+        if _finer(unit, self.unit) == self.unit:
+            count *= unit_ratio(unit, self.unit)
+        elif count % (ratio := unit_ratio(self.unit, unit)):
             return None
         else:
             count //= ratio
-        return count if abs(count) <= _MOST else None
+        return count if abs(count) <= MOST_TIME else None
 
     def _read(self, value: object) -> tuple[int, str]:
         # A value given by a user as a count of a unit: of times with a zone an instant.
@@ -254,18 +263,18 @@ class TimeColumn(OrderedColumn):
             # pandas' times and durations have nanoseconds.
             to_numpy = getattr(given, "to_numpy", None)
             made = np.asarray(to_numpy() if callable(to_numpy) else given).astype(f"{self.word}64")
-            unit = np.datetime_data(made.dtype)[0]
-            if unit not in _IN_DAY:
-                made = made.astype(f"{self.word}64[{'D' if unit in ('Y', 'M', 'W') else 'ns'}]")
-                unit = np.datetime_data(made.dtype)[0]
-            if np.datetime_data(made.dtype)[1] != 1:
-                made = made.astype(f"{self.word}64[{unit}]")
+            given_unit, step = np.datetime_data(made.dtype)
+            unit = stored_unit(given_unit)
+            if given_unit not in PER_DAY:
+                made, given_unit, step = made.astype(f"{self.word}64[{unit}]"), unit, 1
         except (ValueError, TypeError):
             raise DTypeError(f"{shown_value(value)} is not a {self.word}, which this column holds") from None
         count = int(made.view(np.int64))
+        if count != NO_TIME:
+            count *= step * unit_ratio(given_unit, unit)
         if self.zone and count != NO_TIME:
-            fine = max(unit, "s", key=_IN_DAY.__getitem__)
-            count *= _IN_DAY[fine] // _IN_DAY[unit]
+            fine = _finer(unit, "s")
+            count *= unit_ratio(unit, fine)
             if offset is None:
                 return int(instants_of(np.array([count]), fine, self.zone)[0]), fine
             return count - offset * PER_SECOND[fine], fine
@@ -279,27 +288,32 @@ class TimeColumn(OrderedColumn):
                     f"a column of {self._word()} and one of {value._word()}: only one has a zone; "
                     "x.to_zone(None) are its times without one"
                 )
-            unit = max(self.unit, value.unit, key=_IN_DAY.__getitem__)
+            unit = _finer(self.unit, value.unit)
             return self.to_unit(unit), value.to_unit(unit)
         count, unit = self._read(value)
         if count == NO_TIME:
             return self, NO_TIME
-        fine = max(self.unit, unit, key=_IN_DAY.__getitem__)
-        count *= _IN_DAY[fine] // _IN_DAY[unit]
-        return self.to_unit(fine), min(max(count, -_MOST), _MOST)
+        fine = _finer(self.unit, unit)
+        count *= unit_ratio(unit, fine)
+        return self.to_unit(fine), min(max(count, -MOST_TIME), MOST_TIME)
 
     def to_unit(self, unit: str) -> TimeColumn:
-        """Return the times in another unit, rounded down if it is coarser; days have no zone."""
+        """Return the times in another unit, rounded down if it is coarser; days have no zone.
+
+        Columns have units that files have too: hours and minutes are rounded down, and kept as seconds.
+        """
         if unit == self.unit:
             return self
-        if unit not in _IN_DAY:
-            raise OptionError(f"unit {unit!r}; {suggestion(unit, _IN_DAY)}")
+        if unit not in PER_DAY:
+            raise OptionError(f"unit {unit!r}; {suggestion(unit, PER_DAY)}")
+        if unit not in STORED_UNITS:
+            return self.truncate(unit).to_unit(stored_unit(unit))
         if self.zone and unit not in PER_SECOND:
             return self.to_zone(None).to_unit(unit)
-        if _IN_DAY[unit] > _IN_DAY[self.unit]:
-            made: Any = self.codes * (_IN_DAY[unit] // _IN_DAY[self.unit])
+        if _finer(unit, self.unit) == unit:
+            made: Any = self.codes * unit_ratio(self.unit, unit)
         else:
-            made = self.codes // (_IN_DAY[self.unit] // _IN_DAY[unit])
+            made = self.codes // unit_ratio(unit, self.unit)
         return TimeColumn(self._kept(made, self), self.word, unit, self.may_miss, self.zone)
 
     def _kept(self, made: Any, *columns: Column) -> Any:
@@ -331,13 +345,12 @@ class TimeColumn(OrderedColumn):
 
     def _moved(self, other: TimeColumn | np.timedelta64, sign: int) -> TimeColumn:
         if isinstance(other, TimeColumn):
-            unit = max(self.unit, other.unit, key=_IN_DAY.__getitem__)
+            unit = _finer(self.unit, other.unit)
             one, two = self.to_unit(unit), other.to_unit(unit)
             made: Any = one.codes + two.codes if sign > 0 else one.codes - two.codes
             may_miss = self.may_miss or other.may_miss
             return TimeColumn(self._kept(made, one, two), self.word, unit, may_miss, self.zone)
-        unit = np.datetime_data(other.dtype)[0]
-        unit = unit if _IN_DAY.get(unit, 0) > _IN_DAY[self.unit] else self.unit
+        unit = _finer(self.unit, stored_unit(np.datetime_data(other.dtype)[0]))
         if np.isnat(other):
             return self._like(self.codes * 0 + NO_TIME, True)
         one = self.to_unit(unit)
@@ -376,11 +389,10 @@ class TimeColumn(OrderedColumn):
         if self.word != "timedelta" or length is None:
             raise DTypeError(f"a column of {self._word()} cannot be divided by {other!r}: give a duration")
         if not isinstance(length, TimeColumn):
-            made = np.datetime_data(length.dtype)[0]
-            unit = made if _IN_DAY.get(made, 0) > _IN_DAY[self.unit] else self.unit
+            unit = _finer(self.unit, stored_unit(np.datetime_data(length.dtype)[0]))
             one = self.to_unit(unit)
-            return one._or_nan(one.codes / float(length.astype(f"timedelta64[{unit}]").astype(np.int64)))  # type: ignore[no-any-return]
-        unit = max(self.unit, length.unit, key=_IN_DAY.__getitem__)
+            return one._or_nan(one.codes / float(length / np.timedelta64(1, unit)))  # type: ignore[no-any-return,call-overload]
+        unit = _finer(self.unit, length.unit)
         one, two = self.to_unit(unit), length.to_unit(unit)
         return two._or_nan(one._or_nan(one.codes / two.codes))  # type: ignore[no-any-return]
 
@@ -406,10 +418,10 @@ class TimeColumn(OrderedColumn):
             self._check("datetime", "truncate")
             year, month, _ = self._civil()
             days = _days_of(year, month if wanted == "M" else 1)
-            return self._shown_at(days * _IN_DAY[self.unit])
-        if _IN_DAY[wanted] >= _IN_DAY[self.unit]:
+            return self._shown_at(days * PER_DAY[self.unit])
+        if PER_DAY[wanted] >= PER_DAY[self.unit]:
             return self
-        step = _IN_DAY[self.unit] // _IN_DAY[wanted]
+        step = unit_ratio(wanted, self.unit)
         if self.zone and wanted == "D":
             return self._shown_at(self._days() * step)
         if self.zone:
@@ -426,7 +438,7 @@ class TimeColumn(OrderedColumn):
             raise DTypeError(f"{name} of a column of {self._word()}: it needs a column of {word}s")
 
     def _days(self) -> Any:
-        return self._wall() // _IN_DAY[self.unit]
+        return self._wall() // PER_DAY[self.unit]
 
     def _civil(self) -> tuple[Any, Any, Any]:
         # Year, month and day of days since 1970: H. Hinnant, "chrono-compatible low-level date algorithms".
@@ -451,7 +463,7 @@ class TimeColumn(OrderedColumn):
 
     def _within_day(self, large: int, small: int) -> Any:
         # How many units of which a day has `large` are there, over those of which it has `small`.
-        per_day = _IN_DAY[self.unit]
+        per_day = PER_DAY[self.unit]
         if per_day < large:
             return self.codes * 0
         return self._wall() % (per_day // small) // (per_day // large)
@@ -490,6 +502,10 @@ class TimeColumn(OrderedColumn):
     def weekday(self) -> DistArray | MaskedColumn:
         """Days of the week: 0 is Monday, as in Python's datetime."""
         return self._field("weekday", lambda: (self._days() + 3) % 7)
+
+
+def _finer(one: str, other: str) -> str:
+    return max(one, other, key=STORED_UNITS.index)
 
 
 def _check_length(duration: Any) -> None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matnb.errors import OptionError, UnsupportedError, suggestion
-from matnb.io.columns import NO_TIME
-from matnb.io.durations import duration_texts
+from matnb.io.durations import NO_TIME, duration_texts
 from matnb.io.files import suffix_of
 from matnb.io.write import written_whole
 from matnb.location import Location

@@ -15,16 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import OptionError, suggestion
-from matnb.io.durations import PER_SECOND
+from matnb.io.durations import DAY_SECONDS, PER_SECOND
+from matnb.io.texts import OFFSET, whole_offset
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 
-_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
-_DAY = 86_400
-# Clocks are looked at once a day: no zone has changed twice within three days. The rules of today go on, and
-# repeat after 400 years, which are whole weeks.
+# Clocks are looked at every second day: no zone has changed twice within three days. The rules of today go
+# on, and repeat after 400 years, which are whole weeks.
+_STEP = 2 * DAY_SECONDS
 _FIRST, _LAST_CYCLE = -5_364_662_400, 2_114_380_800  # 1800 and 2037
-_CYCLE = 146_097 * _DAY
+_CYCLE = 146_097 * DAY_SECONDS
 
 Steps = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
@@ -37,8 +37,8 @@ def checked_zone(name: object) -> str:
     OptionError
         For one that is neither an offset nor in the tz database.
     """
-    if isinstance(name, str) and _OFFSET.fullmatch(name):
-        return name
+    if isinstance(name, str) and re.fullmatch(OFFSET, name):
+        return whole_offset(name)
     try:
         return ZoneInfo(name).key  # type: ignore[arg-type]  # what is no string raises
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
@@ -53,10 +53,9 @@ def checked_zone(name: object) -> str:
 @cache
 def steps_of(zone: str) -> Steps:
     """Return when the offset of a zone changes, and the offsets before, between and after, in seconds."""
-    fixed = _OFFSET.fullmatch(checked_zone(zone))
-    if fixed:
-        sign, hours, minutes = fixed.groups()
-        offset = (3600 * int(hours) + 60 * int(minutes)) * (-1 if sign == "-" else 1)
+    zone = checked_zone(zone)
+    if re.fullmatch(OFFSET, zone):
+        offset = (3600 * int(zone[1:3]) + 60 * int(zone[4:])) * (-1 if zone[0] == "-" else 1)
         return np.empty(0, np.int64), np.array([offset])
     if zone == "UTC":
         return np.empty(0, np.int64), np.zeros(1, np.int64)
@@ -65,13 +64,13 @@ def steps_of(zone: str) -> Steps:
     def offset_at(second: int) -> int:
         found = datetime.fromtimestamp(second, clock).utcoffset()
         assert found is not None, "of a zone"
-        return found.days * _DAY + found.seconds
+        return found.days * DAY_SECONDS + found.seconds
 
     changes, offsets = [], [offset_at(_FIRST)]
-    for second in range(_FIRST + _DAY, _LAST_CYCLE + _CYCLE, _DAY):
+    for second in range(_FIRST + _STEP, _LAST_CYCLE + _CYCLE + _STEP, _STEP):
         now = offset_at(second)
         if now != offsets[-1]:
-            before, after = second - _DAY, second
+            before, after = second - _STEP, second
             while after - before > 1:
                 middle = (before + after) // 2
                 before, after = (middle, after) if offset_at(middle) == offsets[-1] else (before, middle)
@@ -92,7 +91,7 @@ def instants_of(walls: Any, unit: str, zone: str) -> Any:
     if len(offsets) == 1:
         return walls - offsets[0]
     # Clocks are at most 16 hours from UTC and change at most once within three days.
-    margin = 3 * _DAY * PER_SECOND[unit] // 2
+    margin = 3 * DAY_SECONDS * PER_SECOND[unit] // 2
     early = walls - offsets_from_utc(walls - margin, unit, zone)
     late = walls - offsets_from_utc(walls + margin, unit, zone)
     is_early, is_late = (one + offsets_from_utc(one, unit, zone) == walls for one in (early, late))
@@ -123,7 +122,7 @@ def offset_text(seconds: int) -> str:
 def _steps(unit: str, zone: str) -> Steps:
     changes, offsets = steps_of(zone)
     per_second = PER_SECOND[unit]
-    count = int(np.count_nonzero(changes < 2**63 // per_second - 2 * _DAY))  # nanoseconds end in 2262
+    count = int(np.count_nonzero(changes < 2**63 // per_second - 2 * DAY_SECONDS))  # nanoseconds end in 2262
     return changes[:count] * per_second, offsets[: count + 1] * per_second
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import matnb as mn
 from matnb.errors import FileContentWarning, FileFormatError
-from matnb.io import lines
+from matnb.io import delimited, lines
 from matnb.io.source import facts_of_piece, merge_facts, open_source, parse_piece
 
 GOOD = {
@@ -41,9 +41,11 @@ def small() -> Iterator[None]:
         yield
 
 
-def error_of(path: Path, num_pieces: int, order: Callable[[list[int]], None]) -> FileFormatError:
+def error_of(
+    path: Path, num_pieces: int, order: Callable[[list[int]], None], **options: object
+) -> FileFormatError:
     """Return the error that the tasks of reading end with, done in some order."""
-    source = open_source(path)
+    source = open_source(path, **options)
     pieces = source.pieces(num_pieces)
     numbers = list(range(len(pieces)))
     order(numbers)
@@ -141,3 +143,34 @@ def test_times_are_told_where_the_file_is_loaded(tmp_path: Path, one_worker: Non
         assert float(mn.load(path, weights=False).sum()) == 3
     path.write_text("1 2 120500\n2 3 1000000000\n3 1 7\n")
     assert float(np.max(mn.load(path))) == 10**9
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-8", "cp1250", "koi8-r"])
+@pytest.mark.parametrize(
+    ("bad", "line", "words"),
+    [
+        ("3\n", 3, "1 fields"),
+        ("x,y,z\n", 3, "3 fields"),
+        ('ok,"t"\n', 3, "'t' in column 'n' is not"),
+        ('ok,7\nx,"2\n', 4, "quote"),
+    ],
+)
+def test_letters_of_an_encoding_before_the_first_bad_line(
+    encoding: str, bad: str, line: int, words: str, tmp_path: Path
+) -> None:
+    letter = "я" if encoding == "koi8-r" else "Á"
+    rows = "".join(f"row,{number}\n" for number in range(20))
+    (tmp_path / "a.csv").write_bytes(f"name,n\n{letter}a,1\n{bad}{rows}".encode(encoding))
+    for num_pieces in (1, 3):
+        error = error_of(tmp_path / "a.csv", num_pieces, lambda numbers: None, encoding=encoding)
+        assert error.line == line
+        assert words in str(error)
+
+
+def test_looking_for_the_first_error_keeps_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delimited, "CHUNK_BYTES", 1000)
+    rows = "".join(f"{number},text\n" for number in range(5000))
+    (tmp_path / "a.csv").write_text(f"n,t\n{rows}x,y,z\n{rows}")
+    source = open_source(tmp_path / "a.csv").within(20_000)
+    error = source.error_from(4, (0, 0))  # type: ignore[attr-defined]  # of a table of text
+    assert error.line == 5002

@@ -238,3 +238,40 @@ def test_labels_that_are_missing_are_counted() -> None:
                 model.fit(X, labels)
     kept = table.dropna(["y"])
     mn.learn.LogisticRegression().fit(kept.to_matrix(["x"]), kept["y"])
+
+
+@pytest.mark.parametrize("unit", ["h", "m", "W", "ps"])
+@pytest.mark.parametrize("stored", ["D", "s", "us"])
+def test_columns_have_units_that_files_have_too(unit: str, stored: str, tmp_path: Path) -> None:
+    days = np.array(["2020-01-01", "2020-03-05", "NaT"], f"M8[{stored}]")
+    moment = np.datetime64("2020-01-01T05", "m" if unit == "ps" else unit)
+    length = np.timedelta64(5, unit)
+    t = mn.table({"d": days})
+    made = {
+        "less": (t["d"] - moment, days.astype("M8[us]") - moment.astype("M8[us]")),
+        "later": (t["d"] + length, days.astype("M8[ns]") + length.astype("m8[ns]")),
+        "back": (t["d"] - moment - length, days.astype("M8[ns]") - moment - length.astype("m8[ns]")),
+        "each": (t["d"].to_unit("h"), days.astype("M8[h]").astype("M8[ns]")),
+    }
+    whole = mn.table({name: column for name, (column, _) in made.items()})
+    mn.save(whole, tmp_path / "a.parquet")
+    whole.describe(), whole.head(2), whole.to_pandas()
+    for table in (whole, mn.load(tmp_path / "a.parquet")):
+        for name, (_, expected) in made.items():
+            found = table[name]
+            assert found.unit in ("D", "s", "ms", "us", "ns")
+            np.testing.assert_array_equal(found.compute().astype(expected.dtype), expected)
+    ratio = (t["d"] - moment) / length
+    expected = made["less"][1].astype("m8[s]").astype(float) / (length / np.timedelta64(1, "s"))
+    expected[2] = np.nan
+    np.testing.assert_allclose(ratio.compute(), expected)
+
+
+def test_hours_of_a_zone_keep_it() -> None:
+    series = pd.Series(["2020-06-01T22:30", None, "2020-10-25T01:59"], dtype="datetime64[us, UTC]")
+    column = mn.table({"when": series.dt.tz_convert("Asia/Kolkata")})["when"]
+    for unit in ("h", "m"):
+        found = column.to_unit(unit)
+        assert (found.zone, found.unit) == ("Asia/Kolkata", "s")
+        rounded = series.dt.tz_convert("Asia/Kolkata").dt.floor("h" if unit == "h" else "min")
+        assert pd.Series(found.compute()).dropna().tolist() == rounded.dropna().tolist()

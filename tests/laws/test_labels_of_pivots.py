@@ -243,3 +243,87 @@ def test_two_pivots_of_other_labels_are_not_combined() -> None:
         with pytest.raises(ShapeError, match="without_labels"):
             call()
     assert (A.without_labels() + other).shape == (3, 3)
+
+
+def by_names(name: str, *operands: str) -> Callable[..., Any]:
+    """Return a function of NumPy's that is called with its arrays by name."""
+    function = getattr(mn if name == "matmul" else np, name)
+    return lambda *arrays, **options: function(**dict(zip(operands, arrays, strict=True)), **options)
+
+
+@pytest.mark.parametrize(
+    ("named", "operand", "options"),
+    [
+        ("flip", "m", {}),
+        ("flip", "m", {"axis": 1}),
+        ("fliplr", "m", {}),
+        ("flipud", "m", {}),
+        ("rot90", "m", {"k": 3}),
+        ("roll", "a", {"shift": 1, "axis": 0}),
+        ("swapaxes", "a", {"axis1": 0, "axis2": 1}),
+        ("transpose", "a", {}),
+        ("transpose", "a", {"axes": (1, 0)}),
+        ("moveaxis", "a", {"source": 0, "destination": 1}),
+        ("round", "a", {}),
+        ("clip", "a", {"a_min": 0, "a_max": 1}),
+    ],
+)
+def test_arrays_given_by_name_are_those_given_by_place(
+    named: str, operand: str, options: dict[str, Any]
+) -> None:
+    A = mn.table({"u": ["a", "b", "b"], "v": ["x", "y", "z"], "n": [1, 2, 3]}).pivot("u", "v", "n")
+    plain, call = A.without_labels(), by_names(named, operand)
+    expected = getattr(np, named)(np.asarray(plain), **options)
+    np.testing.assert_array_equal(np.asarray(call(plain, **options)), expected)
+    found, by_place = call(A, **options), getattr(np, named)(A, **options)
+    np.testing.assert_array_equal(np.asarray(found), expected)
+    for axis in ("row_labels", "column_labels"):
+        assert getattr(found, axis).tolist() == getattr(by_place, axis).tolist()
+
+
+def test_factors_of_products_may_be_given_by_name() -> None:
+    A, dense = pivot(), np.asarray(pivot())
+    for product in (
+        *(by_names("dot", "a", "b"), by_names("matmul", "left", "right")),
+        lambda one, other: mn.matmul(one, right=other),
+        lambda one, other: np.dot(one, b=other),
+    ):
+        for one, other in ((A, A.T), (A.without_labels(), A.T), (A.without_labels(), A.T.without_labels())):
+            np.testing.assert_array_equal(np.asarray(product(one, other)), dense @ dense.T)
+        assert product(A, A.T).column_labels.tolist() == A.row_labels.tolist()
+        with pytest.raises(ShapeError, match="the product of two pivots"):
+            product(A, A)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        np.transpose,
+        np.rot90,
+        np.matrix_transpose,
+        lambda A: A.T,
+        lambda A: A.mT,
+        lambda A: A.transpose(1, 0),
+        lambda A: A.transpose((-1, 0)),
+        lambda A: A.swapaxes(0, 1),
+        lambda A: np.moveaxis(A, 0, 1),
+        lambda A: np.permute_dims(A, (1, 0)),
+        lambda A: np.rollaxis(A, 1),
+    ],
+)
+@pytest.mark.parametrize("rows", [["a"], ["a", "b"]])
+def test_axes_change_their_labels_with_their_places(turn: Callable[[Any], Any], rows: list[str]) -> None:
+    # Of one row and one column too, whose shape says nothing.
+    A = mn.table({"u": rows, "v": [f"of {row}" for row in rows]}).pivot("u", "v")
+    found = turn(A)
+    assert sorted(found.row_labels.tolist()) == A.column_labels.tolist()
+    assert found.column_labels.tolist() == A.row_labels.tolist()
+
+
+@pytest.mark.parametrize("axes", [(0, 2), (1, -3), (2, 0), (5, 1)])
+def test_axes_that_are_not_there_are_refused(axes: tuple[int, int]) -> None:
+    for A in (pivot(), pivot().without_labels()):
+        with pytest.raises(np.exceptions.AxisError):
+            A.swapaxes(*axes)
+        with pytest.raises(np.exceptions.AxisError):
+            np.moveaxis(A, *axes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -157,3 +158,34 @@ def test_rows_that_are_left_out_need_not_be_numbers() -> None:
     assert t[t["n"] != 2]["x"].to_int().compute().tolist() == [1, 3]
     with pytest.raises(DTypeError, match="two"):
         t["x"].to_int()
+
+
+@pytest.mark.parametrize("length", [0, 1, 30, 400])
+def test_zeros_in_front_are_no_digits_of_a_number(length: int) -> None:
+    zeros = "0" * length
+    for numbers, others in (([7, -3], []), ([2**64 - 1, 0], []), ([5], [str(2**64)])):
+        texts = [f"{'-' if one < 0 else ''}{zeros}{abs(one)}" for one in numbers]
+        found = column([*texts, *others]).to_int(errors="coerce").compute()
+        assert found.tolist()[: len(numbers)] == numbers
+
+
+@pytest.mark.parametrize(
+    "last", ["2020-01-02", "2020-01-01 10:11", "2020-01-01T10:11:12.123456789", None, "x"]
+)
+def test_a_label_that_is_no_time_changes_no_other(last: str | None) -> None:
+    texts = ["2020-01-01", "1999-12-31", last]
+    for more in ([], ["no time"], ["2020-13-01"], ["20.5.2020"]):
+        found = column([*texts, *more]).to_datetime(errors="coerce")
+        known = [None if one == "x" else one for one in texts]
+        expected = np.array([np.datetime64(one or "NaT") for one in known]).astype(found.dtype)
+        np.testing.assert_array_equal(found.compute()[:3], expected)
+        assert np.isnat(found.compute()[3:]).all()
+
+
+@pytest.mark.parametrize("text", ["1,2,3", "12,5", "1,2345", ",123"])
+def test_marks_between_thousands_that_are_elsewhere_make_text(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n;x\n" + f"{text};1,234\n" * 30)
+    table = mn.load(tmp_path / "a.csv", delimiter=";", thousands=",")
+    assert table["n"].compute().tolist() == [text] * 30
+    assert table["x"].compute().tolist() == [1234] * 30
+    assert np.isnan(column([text]).to_float(thousands=",", errors="coerce").compute()).all()

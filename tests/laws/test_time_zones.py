@@ -245,3 +245,15 @@ def test_times_of_python_with_several_zones(make: Any) -> None:
     with pytest.raises(DTypeError, match="'w' has times with a zone and times without one"):
         mn.table(pd.DataFrame({"w": pd.Series([tokyo, datetime.datetime(2020, 1, 1)], dtype=object)}))
     assert mn.table({"w": make([tokyo, tokyo])})["w"].zone == "Asia/Tokyo"
+
+
+@pytest.mark.parametrize("written", ["+05:30", "+0530"])
+@pytest.mark.parametrize("hours", ["-11", "+00", "+14"])
+def test_an_offset_is_one_however_it_is_written(written: str, hours: str) -> None:
+    column = mn.table({"w": zoned([1_590_000_000, None], "UTC")})["w"]
+    one = column.to_zone(written)
+    assert (one.zone, str(one.dtype)) == ("+05:30", "datetime64[us, +05:30]")
+    found = [column.to_zone(zone) for zone in (hours, f"{hours}00", f"{hours}:00")]
+    assert {one.zone for one in found} == {f"{hours}:00"}
+    expected = (1_590_000_000 // 3600 + int(hours)) % 24
+    assert [int(np.asarray(one.hour)[0]) for one in found] == [expected] * 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -274,3 +275,135 @@ def test_places_of_extremes_are_those_of_values_that_are_there(name: str) -> Non
         there = [place for place, one in enumerate(values) if one is not None]
         expected = there[int(getattr(np, name)(np.array([values[place] for place in there])))]
         assert int(getattr(np, name)(column)) == expected
+
+
+SOME = [[1, None, 3], [-100, 120, None, 7], [None, -5, None, -9], [5]]
+OPTIONS: list[dict[str, Any]] = [
+    {"keepdims": True},
+    {"axis": 0},
+    {"axis": -1, "keepdims": True},
+    {"axis": (0,)},
+]
+OF_SUMS: list[dict[str, Any]] = [*OPTIONS, {"initial": 10}]
+
+
+@pytest.mark.parametrize("values", SOME)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *(
+            (name, options)
+            for name in ("sum", "prod", "min", "max", "nansum", "nanmax")
+            for options in OF_SUMS
+        ),
+        *(("sum", {"dtype": dtype}) for dtype in (np.int32, np.float64)),
+        ("prod", {"dtype": np.int32}),
+        *((name, options) for name in ("amin", "amax", "count_nonzero") for options in OPTIONS),
+        *((name, options) for name in ("any", "all", "mean", "std", "var", "median") for options in OPTIONS),
+        *((name, {"ddof": 1, "keepdims": True}) for name in ("std", "nanvar")),
+        *((name, {"axis": 0, "keepdims": True}) for name in ("ptp", "mean")),
+    ],
+)
+def test_options_of_statistics_do_not_change_what_is_missing(
+    name: str, options: dict[str, Any], values: list[int | None]
+) -> None:
+    function, there = getattr(np, name), np.array([one for one in values if one is not None])
+    for column, known in (
+        (mn.table({"x": nullable(values)})["x"], there),
+        (mn.table({"x": [None if one is None else one > 0 for one in values]})["x"], there > 0),
+    ):
+        if known.dtype == np.bool_ and name == "ptp":
+            continue  # which NumPy does not subtract
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of variances of one value
+            expected = function(known, **options)
+        for found in (function(column, **options), function(a=column, **options)):
+            assert found.shape == np.shape(expected)
+            np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-14)
+            assert found.dtype == np.asarray(expected).dtype
+
+
+def test_options_of_statistics_without_a_value() -> None:
+    empty = mn.table({"x": nullable([None, None])})["x"]
+    assert np.isnan(np.asarray(np.max(empty, keepdims=True))).tolist() == [True]
+    assert int(np.max(empty, initial=0)) == int(np.amax(empty, None, None, False, 0)) == 0
+    assert int(np.min(empty, axis=0, initial=7)) == 7
+    for name in ("sum", "prod", "min", "argmax", "mean", "any", "count_nonzero", "ptp"):
+        with pytest.raises(np.exceptions.AxisError):
+            getattr(np, name)(mn.table({"x": [1, None]})["x"], axis=1)
+
+
+@pytest.mark.parametrize("name", ["argmin", "argmax"])
+def test_places_of_extremes_keep_axes(name: str) -> None:
+    column = mn.table({"x": nullable([None, 3, 1, None, 3])})["x"]
+    function = getattr(np, name)
+    expected = {"argmin": 2, "argmax": 1}[name]
+    assert function(column, axis=0, keepdims=True).compute().tolist() == [expected]
+    assert function(a=column).compute() == expected
+
+
+@pytest.mark.parametrize(
+    ("least", "most"), [(0, None), (None, 2), (None, None), (2, 2), (BIG + 2, None), (None, BIG + 1)]
+)
+def test_clipping_by_one_bound(least: int | None, most: int | None) -> None:
+    for values in ([-1, None, 3], [BIG + 1, None, BIG + 3]):
+        series = nullable(values)
+        column = mn.table({"x": series})["x"]
+        by_name = (np.clip(column, a_min=least, a_max=most), np.clip(column, min=least, max=most))
+        for found in (np.clip(column, least, most), *by_name):
+            assert values_of(found) == of_pandas(series.clip(least, most))
+
+
+@pytest.mark.parametrize("values", [[1, None, 3, 10, 10], [BIG, BIG + 1, None, BIG + 3, BIG + 5], [None]])
+def test_arrays_given_by_name_stay_whole(values: list[int | None]) -> None:
+    series = nullable(values)
+    x = mn.table({"x": series})["x"]
+    assert values_of(np.flip(m=x)) == values[::-1]
+    assert values_of(np.take(a=x, indices=[0])) == values[:1]
+    assert values_of(np.tile(A=x, reps=2)) == 2 * values
+    assert values_of(np.delete(arr=x, obj=0)) == values[1:]
+    assert values_of(np.concatenate([x, x], axis=0)) == 2 * values
+    for found in (np.sort(a=x), np.sort(x, axis=-1), np.sort(x, 0)):
+        assert values_of(found) == of_pandas(series.sort_values())
+    for found in (np.argsort(a=x), np.argsort(x, -1)):
+        assert found.compute().tolist() == series.sort_values(kind="stable").index.tolist()
+    assert values_of(np.unique(ar=x)) == of_pandas(series.drop_duplicates().sort_values())
+    known = [one for one in values if one is not None][-1:]
+    assert np.isin(x, known, invert=True).compute().tolist() == (~series.isin(known)).tolist()
+    assert np.nonzero(a=x)[0].compute().tolist() == np.flatnonzero(series.fillna(0)).tolist()
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_differences_of_every_order(order: int) -> None:
+    for values in ([1, None, 3, 10, 11, 11], [BIG, BIG + 2, BIG + 7, None], [5, 6, 8, 1]):
+        expected = nullable(values)
+        for _ in range(order):
+            expected = expected.diff()[1:]
+        column = mn.table({"x": nullable(values)})["x"]
+        found = np.diff(column, order)
+        assert values_of(found) == of_pandas(expected)
+        assert values_of(np.diff(a=column, n=order, axis=0)) == of_pandas(expected)
+
+
+@pytest.mark.parametrize("values", [[True, None, False, True], [False, True, True], [None, None]])
+def test_differences_of_booleans_are_changes(values: list[bool | None]) -> None:
+    series = pd.Series(values, dtype="boolean")
+    found = np.diff(mn.table({"b": series})["b"])
+    assert values_of(found) == of_pandas((series ^ series.shift())[1:])
+    assert found.dtype == np.bool_
+
+
+def test_connecting_columns_computes_neither(ids: mn.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    b = mn.table({"b": [True, None, False, True, None]})["b"]
+    whole = mn.asarray(np.arange(5))
+
+    def refused(*args: object, **options: object) -> None:
+        raise AssertionError("computed before its time")
+
+    for one in (type(b), mn.DistArray):
+        monkeypatch.setattr(one, "compute", refused)
+        monkeypatch.setattr(one, "__array__", refused)
+    for other in (b, ids["id"] > 0, whole > 2, True):
+        b & other
+        b | other
+        other ^ b

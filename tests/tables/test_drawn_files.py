@@ -20,9 +20,10 @@ from matnb.blocks.formats import to_numpy
 from matnb.blocks.grid import Grid
 from matnb.errors import FileFormatError
 from matnb.io import delimited, lines
-from matnb.io.columns import NO_TIME, ColumnSource
+from matnb.io.columns import ColumnSource
+from matnb.io.durations import NO_TIME
 from matnb.io.source import open_source
-from matnb.io.texts import MISSING
+from matnb.io.texts import NO_VALUE
 from matnb.ops.creation import read_blocks
 
 # No control characters, and no line breaks inside a field, which are refused.
@@ -93,9 +94,9 @@ def values_of(facts: Any, labels: list[str] | None, values: np.ndarray, mask: np
 def meant(text: str, word: str, unit: str) -> object:
     """Return the value that a field stands for."""
     if word == "text":
-        return None if text in ("", *MISSING) else text
+        return None if text in NO_VALUE else text
     text = text.strip()
-    if text in ("", *MISSING):
+    if text in NO_VALUE:
         return None
     if word == "bool":
         return text.lower() == "true"

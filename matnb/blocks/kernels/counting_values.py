@@ -135,7 +135,7 @@ def _count(block: Block, edges: NumericArray, is_equal: bool, counts: NumericArr
     np.add(counts, absent * (block.shape[0] * block.shape[1] - block.nnz), out=counts)
 
 
-def labelled(values: Sequence[Block], length: int, start: int) -> Dense:
+def labeled(values: Sequence[Block], length: int, start: int) -> Dense:
     """Return how often each whole number below ``length`` occurs in a block.
 
     Parameters

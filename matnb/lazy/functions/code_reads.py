@@ -143,7 +143,7 @@ def _imported(
 
 
 def _uses(code: CodeType, stored: dis.Instruction) -> Iterable[Chain]:
-    # What is taken of the local name under which something was stored; of any other name, all of it.
+    # Which attributes are read of the local name that something was stored under; of any other name, all.
     if stored.opname not in ("STORE_FAST", "STORE_DEREF"):
         return [()]
     found: set[Chain] = set()

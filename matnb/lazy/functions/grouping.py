@@ -82,7 +82,7 @@ def groupby(keys: object, num_groups: int | None = None) -> GroupBy:
     if not nodes:
         raise OptionError("groupby: an empty tuple of keys; give one or more")
     if num_groups is not None:
-        return _labelled(nodes, num_groups)
+        return _labeled(nodes, num_groups)
     if any(node.free for node in nodes):
         raise LoopBodyError(
             "the number of groups depends on data, and shapes are fixed inside the body of a loop or branch: "
@@ -96,7 +96,7 @@ def groupby(keys: object, num_groups: int | None = None) -> GroupBy:
     return GroupBy(way, tuple(map(DistArray, chosen)), True, nodes[0])
 
 
-def _labelled(nodes: list[Expr], num_groups: int) -> GroupBy:
+def _labeled(nodes: list[Expr], num_groups: int) -> GroupBy:
     try:
         count = operator.index(num_groups)
     except TypeError:
@@ -109,7 +109,7 @@ def _labelled(nodes: list[Expr], num_groups: int) -> GroupBy:
     if node.dtype.kind not in "iu":
         raise DTypeError(f"groupby: keys of dtype {node.dtype} with num_groups: give integers")
     keys = DistArray(Create(Arange(0, 1, count, np.dtype(np.int64))))
-    return GroupBy(labelled(node, count), (keys,), False, nodes[0])
+    return GroupBy(labeled(node, count), (keys,), False, nodes[0])
 
 
 class GroupBy:
@@ -673,7 +673,7 @@ def told_apart(keys: Expr) -> tuple[Way, Expr]:
     return _by_part(keys)
 
 
-def labelled(labels: Expr, length: int) -> ByLabel:
+def labeled(labels: Expr, length: int) -> ByLabel:
     """Return which rows have the same label, of ``length`` that all count, whether rows have them or not."""
     return ByLabel(labels, length, DistArray(Count(labels, length)), None)
 

@@ -189,7 +189,7 @@ _NOISE = ("__builtins__", "__loader__", "__spec__", "__cached__", "__doc__", "__
 _MISSING = object()
 
 
-class _Written:
+class _Token:
     """Stands for the kind of thing that is written. Nobody reads what is written."""
 
 
@@ -229,21 +229,21 @@ class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
         if issubclass(kind, ModuleType):
             return self._module(found)
         if kind is MethodType:
-            return _Written, (), (found.__func__, found.__self__)
+            return _Token, (), (found.__func__, found.__self__)
         if kind is _lru_cache_wrapper:
-            return _Written, (), (found.__wrapped__, found.cache_parameters())
+            return _Token, (), (found.__wrapped__, found.cache_parameters())
         if kind is cached_property:
-            return _Written, (), (found.func, found.attrname)
+            return _Token, (), (found.func, found.attrname)
         if kind is TypeVar:
-            return _Written, (), (found.__name__, found.__bound__, found.__constraints__)
+            return _Token, (), (found.__name__, found.__bound__, found.__constraints__)
         if kind.__module__.startswith("numba.") and isinstance(getattr(found, "py_func", None), FunctionType):
             self._installed("numba")
-            return _Written, (), (found.py_func, repr(getattr(found, "targetoptions", None)))
+            return _Token, (), (found.py_func, repr(getattr(found, "targetoptions", None)))
         return self._object(found)
 
     def _lose(self, what: str) -> tuple[Any, ...]:
         self.lost.append(what)
-        return _Written, (), what
+        return _Token, (), what
 
     def _installed(self, module_name: str | None) -> None:
         package = (module_name or "").partition(".")[0]
@@ -279,14 +279,14 @@ class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
         if module_name is None or origin_of(module_name) is not Origin.INSTALLED:
             return self._lose(f"{module_name}.{reduced}, {_article(kind)}")
         self._installed(module_name)
-        return _Written, (), (module_name, reduced)
+        return _Token, (), (module_name, reduced)
 
     def _module(self, found: ModuleType) -> Any:
         # One that is used as a value, so that anything in it may be read.
         origin = origin_of(found.__name__)
         if origin is Origin.INSTALLED:
             self._installed(found.__name__)
-            return _Written, (), found.__name__
+            return _Token, (), found.__name__
         if origin is Origin.COMPILED:
             return self._lose(f"{found.__name__} (compiled)")
         contents = _contents(found)
@@ -297,11 +297,11 @@ class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
         self.read.setdefault(found, set()).update(contents)
         self.globals_read.update({(found.__name__, name): value for name, value in contents.items()})
         followed = {name: value for name, value in contents.items() if id(value) not in self.left}
-        return _Written, (), (found.__name__, followed)
+        return _Token, (), (found.__name__, followed)
 
     def _function(self, found: FunctionType) -> Any:
         if (chosen := chosen_by_type(found)) is not None:
-            return _Written, (), chosen
+            return _Token, (), chosen
         module_name = found.__globals__.get("__name__")
         if not is_users(found):
             if _reads_elsewhere(found):
@@ -317,7 +317,7 @@ class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
         state["given"] = (
             found.__name__, found.__defaults__, found.__kwdefaults__, found.__annotations__, vars(found),
         )  # fmt: skip
-        return _Written, (found.__code__,), state
+        return _Token, (found.__code__,), state
 
     def _reads(self, found: FunctionType, state: dict[str, object]) -> None:
         reads, namespace = reads_of(found.__code__), found.__globals__

@@ -16,7 +16,7 @@ from matnb.expr.nodes import Broadcast, Create, Expr, Index, Literal, Shape, Tra
 from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
 from matnb.lazy.creation import Number, ShapeLike, full, shape_of
 from matnb.lazy.indexing.keys import normalize_axes, normalize_key, one_axis, without_axes
-from matnb.lazy.labels import keeps_labels
+from matnb.lazy.labels import keeps_labels, moves_labels
 from matnb.lazy.reductions import axes_of
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, chosen, number_dtype
@@ -418,12 +418,14 @@ def _places(axes: Axes, ndim: int) -> tuple[int, ...]:
 
 
 @implements(np.transpose, np.permute_dims)
+@moves_labels(np.transpose)
 def transpose(a: object, axes: Sequence[int] | None = None) -> DistArray:
     """``numpy.transpose``."""
     return wrap(transposed(expression_of(a), axes))
 
 
 @implements(np.matrix_transpose)
+@moves_labels(np.matrix_transpose)
 def matrix_transpose(x: object, /) -> DistArray:
     """``numpy.matrix_transpose``."""
     node = expression_of(x)
@@ -433,6 +435,7 @@ def matrix_transpose(x: object, /) -> DistArray:
 
 
 @implements(np.swapaxes)
+@moves_labels(np.swapaxes)
 def swapaxes(a: object, axis1: int, axis2: int) -> DistArray:
     """``numpy.swapaxes``."""
     node = expression_of(a)
@@ -443,6 +446,7 @@ def swapaxes(a: object, axis1: int, axis2: int) -> DistArray:
 
 
 @implements(np.moveaxis)
+@moves_labels(np.moveaxis)
 def moveaxis(a: object, source: Axes, destination: Axes) -> DistArray:
     """``numpy.moveaxis``."""
     node = expression_of(a)
@@ -458,6 +462,7 @@ def moveaxis(a: object, source: Axes, destination: Axes) -> DistArray:
 
 
 @implements(np.rollaxis)
+@moves_labels(np.rollaxis)
 def rollaxis(a: object, axis: int, start: int = 0) -> DistArray:
     """``numpy.rollaxis``."""
     node = expression_of(a)

@@ -53,7 +53,7 @@ def has_one_byte_letters(encoding: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Recoded:
+class RecodedFile:
     """A file of text in an encoding that is read from its beginning, as UTF-8."""
 
     file: File
@@ -84,16 +84,16 @@ class Recoded:
             yield _AsUtf8(self, stream)  # type: ignore[misc]  # a raw stream is read as any binary file
 
 
-TextFile: TypeAlias = File | Recoded
+TextFile: TypeAlias = File | RecodedFile
 
 
 class _AsUtf8(io.RawIOBase):
     """What a stream has in another encoding, from its beginning on."""
 
-    def __init__(self, recoded: Recoded, stream: IO[bytes]) -> None:
+    def __init__(self, file: RecodedFile, stream: IO[bytes]) -> None:
         super().__init__()
-        self._recoded, self._stream = recoded, stream
-        self._decoder = codecs.getincrementaldecoder(recoded.encoding)()
+        self._file, self._stream = file, stream
+        self._decoder = codecs.getincrementaldecoder(file.encoding)()
         self._ready, self._position, self._lines, self._is_end = b"", 0, 0, False
 
     def readable(self) -> bool:
@@ -106,8 +106,8 @@ class _AsUtf8(io.RawIOBase):
             try:
                 text = self._decoder.decode(data, final=self._is_end)
             except UnicodeDecodeError as error:
-                reason = f"is not {self._recoded.encoding} text: {error.reason}"
-                raise self._recoded.error(reason, self._lines + 1) from None
+                reason = f"is not {self._file.encoding} text: {error.reason}"
+                raise self._file.error(reason, self._lines + 1) from None
             if not self._position:
                 text = text.removeprefix("\ufeff")
             self._lines += text.count("\n")

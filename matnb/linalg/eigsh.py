@@ -105,7 +105,8 @@ def eigsh(
     DTypeError
         For a complex matrix.
     OptionError
-        For a k outside 1 to n, an unknown ``which``, or a sigma without OPinv.
+        For a k outside 1 to n, an unknown ``which``, or a sigma without OPinv; when computed, for
+        values above 0 and below 1e-140, or above 1e140.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from matnb.lazy.loop import iterate, iteration
 from matnb.lazy.random import Generator
 from matnb.linalg.copies import ORDERS, searched
 from matnb.linalg.operators import Apply
-from matnb.linalg.orthogonal import against, following
+from matnb.linalg.orthogonal import against, check_magnitude, following
 
 Floats = npt.NDArray[np.float64]
 
@@ -127,12 +127,15 @@ def rayleigh_ritz(
 ) -> tuple[Floats, Floats, Floats, int, float, Floats, float, bool]:
     """Return a :class:`Restart`; ``before`` is what of the search for copies is known."""
     if not np.isfinite(projected).all():
-        raise OptionError("eigsh: A or v0 has an element that is NaN or infinite, or v0 is 0")
+        raise OptionError(
+            "eigsh: A or v0 has an element that is NaN or infinite, or one above 1e140, or v0 is 0"
+        )
     m = len(projected)
     values, vectors = np.linalg.eigh(projected, UPLO="U")
     order = np.argsort(ORDERS[which](values), kind="stable")
     order[:k] = np.sort(order[:k])  # eigh's are ascending
     values, vectors = values[order], vectors[:, order]
+    check_magnitude("eigsh", values)
     scale = max(np.abs(values).max(), np.finfo(float).tiny)
     residuals = np.abs(rest * vectors[-1, : k + 1]) / scale
     # What is kept for the next restart; the vectors after it are written anew.

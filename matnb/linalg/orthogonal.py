@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
+from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.loop import cond
 from matnb.lazy.random import Generator
 
 _ROUNDING = 1e-13  # of a vector whose every part was taken away this share is left, or less
+_LEAST = 1e-140
 _TOO_LITTLE = 0.5**0.5  # of a vector where less is left, rounding is too large a part
+
+
+def check_magnitude(algorithm: str, values: npt.NDArray[np.float64]) -> None:
+    """Refuse values whose squares are not in the range of float64, since norms of vectors need them.
+
+    Equal values need none: every vector has the same product.
+
+    Raises
+    ------
+    OptionError
+        For a largest value above 0 and outside 1e-140 to 1e140.
+    """
+    largest = float(np.abs(values).max())
+    if np.ptp(values) > 1e-10 * largest and not _LEAST <= largest <= 1 / _LEAST:
+        raise OptionError(
+            f"{algorithm}: the largest value is about {largest:.1e}, whose square float64 does not hold: "
+            f"compute with A / {largest:.0e} and multiply the values by that"
+        )
 
 
 def against(V: DistArray, w: DistArray) -> tuple[DistArray, DistArray, DistArray]:

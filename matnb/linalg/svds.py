@@ -86,7 +86,8 @@ def svds(
     ShapeError, DTypeError
         For anything other than a real matrix.
     OptionError
-        For a k outside 1 to min(m, n), an unknown ``which`` or solver.
+        For a k outside 1 to min(m, n), an unknown ``which`` or solver; when computed by Lanczos'
+        method, for values above 0 and below 1e-140, or above 1e140.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from matnb.lazy.random import Generator
 from matnb.linalg.bidiagonal import Apply, Pair, bidiagonal_outside
 from matnb.linalg.copies import NOT_YET, LanczosStep, copies_missing, searched
 from matnb.linalg.lanczos import num_kept_of
-from matnb.linalg.orthogonal import against, following, outside
+from matnb.linalg.orthogonal import against, check_magnitude, following, outside
 
 Floats = npt.NDArray[np.float64]
 
@@ -146,9 +146,10 @@ def _triplets(
 ) -> tuple[Floats, Floats, Floats, Floats, int, float, Floats, float, bool]:
     # The triplets of A as seen give those of A up to |A' u - s v| = rest |last of x|.
     if not np.isfinite(seen).all():
-        raise OptionError("svds: A has an element that is NaN or infinite")
+        raise OptionError("svds: A has an element that is NaN or infinite, or one above 1e140")
     m = len(seen)
     X, values, Yt = np.linalg.svd(seen)
+    check_magnitude("svds", values)
     scale = max(values[0], np.finfo(float).tiny)
     residuals = np.abs(rest * X[-1, : k + 1]) / scale
     num_kept = num_kept_of(k, m, int(np.count_nonzero(residuals[:k] <= tol)))

@@ -13,6 +13,26 @@ from hypothesis import strategies as st
 
 import matnb as mn
 
+
+@pytest.mark.parametrize("exponent", [-300, -170, 153, 300])
+def test_numbers_whose_squares_are_not_there_are_refused(exponent: int) -> None:
+    A = sp.random_array((60, 60), density=0.2, rng=np.random.default_rng(0)).tocsr()
+    S = (A + A.T).tocsr()
+    unit = 10.0**exponent
+    with pytest.raises(mn.errors.MatnbError, match=r"eigsh: .*(1e140|multiply the values)"):
+        mn.linalg.eigsh(S * unit, 3).values.compute()
+    with pytest.raises(mn.errors.MatnbError, match=r"svds: .*(1e140|multiply the values)"):
+        mn.linalg.svds(A * unit, 3).s.compute()
+
+
+@pytest.mark.parametrize("exponent", [-135, 135])
+def test_values_follow_the_unit(exponent: int) -> None:
+    A = sp.random_array((60, 60), density=0.2, rng=np.random.default_rng(0)).tocsr()
+    unit = 10.0**exponent
+    expected = np.linalg.svd(A.toarray(), compute_uv=False)[2::-1]
+    np.testing.assert_allclose(mn.linalg.svds(A * unit, 3).s.compute() / unit, expected, rtol=1e-10)
+
+
 ORDERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "LA": lambda values: -values, "SA": lambda values: values, "LM": lambda values: -abs(values),
 }  # fmt: skip

@@ -110,6 +110,10 @@ def descend(values: Sequence[Block], descent: Descent) -> Dense:
     before = to_numpy(values[2]).astype(np.float64)
     n, p = values[0].shape
     k = targets.shape[1] - descent.is_weighted
+    if descent.l1 > 0 or not isinstance(rows, Csr):
+        # These steps know no scale, but those of sparse rows before may have left one.
+        before[: p * k] *= before[-2]
+        before[-2] = 1.0
     losses = np.full(descent.passes, np.nan)
     state, made, last, is_finite = before.copy(), 0, n, True
     for number in range(descent.passes):

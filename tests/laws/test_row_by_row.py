@@ -104,7 +104,9 @@ def test_batches_go_on_from_rows_and_rows_from_batches(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["two classes", "three classes", "numbers"])
-@pytest.mark.parametrize("kinds", ["sparse, dense, sparse", "dense, sparse, float32", "sparse, float32, dense"])
+@pytest.mark.parametrize(
+    "kinds", ["sparse, dense, sparse", "dense, sparse, float32", "sparse, float32, dense"]
+)
 def test_rows_of_one_kind_go_on_from_those_of_another(kinds: str, name: str) -> None:
     estimator, y, options = MODELS[name]
     # A strong penalty: the scale that weights of sparse rows share is soon far from 1.
@@ -136,11 +138,9 @@ def test_sparse_rows_go_on_under_another_penalty_as_dense_ones_do(penalties: str
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_a_scale_of_weights_is_that_of_the_reference(kind: str, l1: float, l2: float, scale: float) -> None:
     descent = Descent("squared_error", 0.1, l1, l2, 1.0, False, "constant", 0.02, 0.5, 0.0, passes=2)
-    weights = np.linspace(-1, 1, 11)
-    inputs = [mn.asarray(one).expression for one in (
-        SPARSE if kind == "sparse" else X, NUMBERS[:, None], np.concatenate([weights / scale, [0.5, scale, 3]])
-    )]  # fmt: skip
-    node = RowDescent((inputs[0], inputs[1], inputs[2]), descent)
+    state = np.concatenate([np.linspace(-1, 1, 11) / scale, [0.5, scale, 3]])
+    inputs = SPARSE if kind == "sparse" else X, NUMBERS[:, None], state
+    node = RowDescent(tuple(mn.asarray(one).expression for one in inputs), descent)
     ours, theirs = np.asarray(wrap(node)), interpret(node)
     np.testing.assert_allclose(ours[3:14] * ours[15], theirs[3:14] * theirs[15], rtol=1e-9)
     np.testing.assert_allclose(np.delete(ours[14:], 1), np.delete(theirs[14:], 1), rtol=1e-9)

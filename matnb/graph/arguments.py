@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 import warnings
+from collections.abc import Iterable
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 from weakref import WeakSet
 
 import numpy as np
@@ -25,29 +26,32 @@ from matnb.lazy.functions.shaping import concatenate
 from matnb.lazy.labels import check_one_set
 from matnb.lazy.loop import cond
 
-_BY_WEIGHT = frozenset(
-    {
-        "pagerank", "hits", "eigenvector_centrality", "katz", "modularity", "louvain", "markov_clustering",
-        "laplacian",
-    }
-)  # fmt: skip
 _COMPARISONS = frozenset({"greater", "greater_equal", "less", "less_equal", "equal"})
 _OF_MASKS = frozenset(
     {
         "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
     }
 )  # fmt: skip
-_told: WeakSet[Expr] = WeakSet()
+_warned: WeakSet[Expr] = WeakSet()  # of the zeros that they store
 _LEAST_NORMAL = np.finfo(np.float64).tiny
 _LARGEST_SUM = 1e300  # of weights, so that what is divided by a sum and multiplied by a weight stays finite
 
 
-def graph_from(A: object, algorithm: str) -> DistArray:
+def graph_from(A: object, algorithm: str, by_weight: bool = False) -> DistArray:
     """Return the matrix of a graph, a sparse one or a NetworkX graph's, as a DistArray.
 
     A stored entry is an edge, also one that is 0; of a boolean matrix only a True is one. Where a matrix was
-    masked by a product or a comparison, so that it stores zeros, and the algorithm does not go by weights, a
-    :class:`matnb.errors.StoredZerosWarning` says so, once for a matrix.
+    masked by a product or a comparison, so that it stores zeros, a :class:`matnb.errors.StoredZerosWarning`
+    says so, once for a matrix.
+
+    Parameters
+    ----------
+    A
+        What the user gave.
+    algorithm
+        What the user called.
+    by_weight
+        An edge of weight 0 is as good as none, so that there is nothing to warn of.
 
     Raises
     ------
@@ -79,9 +83,9 @@ def graph_from(A: object, algorithm: str) -> DistArray:
     if matrix.dtype == np.bool_:
         stored = matrix.expression
         return matrix if stored.is_source and not isinstance(stored, Data) else matrix.eliminate_zeros()
-    masked = None if algorithm in _BY_WEIGHT else _mask_of(matrix.expression)
-    if masked is not None and matrix.expression not in _told:
-        _told.add(matrix.expression)
+    masked = None if by_weight else _mask_of(matrix.expression)
+    if masked is not None and matrix.expression not in _warned:
+        _warned.add(matrix.expression)
         warnings.warn(
             f"{algorithm} of a matrix masked by {masked}: it stores a 0 where the mask is "
             "False, and a stored entry is an edge; A.eliminate_zeros() leaves these out",
@@ -93,35 +97,50 @@ def graph_from(A: object, algorithm: str) -> DistArray:
 
 def _mask_of(node: Expr) -> str | None:
     # The comparison or other mask by which a matrix was multiplied or chosen, or from which it was made.
-    match node:
-        case Elementwise(name="multiply" | "where", inputs=inputs):
-            masks = [one for one in inputs if one.dtype == np.bool_ and one.size > 1 and _is_mask(one)]
-            others = [one for one in inputs if one.dtype != np.bool_ and one.size > 1]
-        case Elementwise(inputs=inputs) if node.sparse:
-            masks = [one for one in inputs if one.dtype == np.bool_ and _is_mask(one)]
-            others = [one for one in inputs if one.dtype != np.bool_ and one.size > 1]
-        case Transpose(operand):
-            return _mask_of(operand)
-        case _:
+    seen: set[Expr] = set()
+    while isinstance(node, Elementwise | Transpose):
+        if isinstance(node, Transpose):
+            node = node.operand
+            continue
+        is_chosen = node.name in ("multiply", "where")
+        if not (is_chosen or node.sparse):
             return None
-    if masks and len(others) <= 1:  # of two matrices one has an entry where the other is not chosen
-        return f"a comparison ({masks[0].name})" if _is_comparison(masks[0]) else "booleans"  # type: ignore[attr-defined]
-    return _mask_of(others[0]) if len(others) == 1 else None
+        masks = (
+            one for one in node.inputs
+            if one.dtype == np.bool_ and not (is_chosen and one.size == 1) and _is_mask(one, seen)
+        )  # fmt: skip
+        others = [one for one in node.inputs if one.dtype != np.bool_ and one.size > 1]
+        mask = next(masks, None)
+        if mask is not None and len(others) <= 1:
+            return f"a comparison ({mask.name})" if _is_comparison(mask) else "booleans"
+        if len(others) != 1:  # of two matrices one has an entry where the other is not chosen
+            return None
+        node = others[0]
+    return None
 
 
-def _is_mask(node: Expr) -> bool:
+def _is_mask(root: Expr, seen: set[Expr]) -> bool:
     # One that may be False where the matrix has an entry: any dense one, and comparisons and what joins them.
-    if not node.sparse or _is_comparison(node):
-        return True
-    return isinstance(node, Elementwise) and node.name in _OF_MASKS and any(map(_is_mask, node.inputs))
+    # Those in ``seen`` are none, and those that this one is joined from are added.
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if not node.sparse or _is_comparison(node):
+            return True
+        if isinstance(node, Elementwise) and node.name in _OF_MASKS:
+            waiting += node.inputs
+    return False
 
 
-def _is_comparison(node: Expr) -> bool:
+def _is_comparison(node: Expr) -> TypeGuard[Elementwise]:
     # One that may be False where an entry is stored. That is also != 0, but only of a stored 0.
     return isinstance(node, Elementwise) and node.name in _COMPARISONS
 
 
-def loops_again(A: object, edges: DistArray, directed: bool | None) -> DistArray:
+def loops_again(A: object, edges: DistArray, directed: bool | None, *compared: DistArray) -> DistArray:
     """Return what the sums of rows lack of degrees: of an undirected graph a self-loop counts twice.
 
     Parameters
@@ -133,6 +152,8 @@ def loops_again(A: object, edges: DistArray, directed: bool | None) -> DistArray
     directed
         Whether the graph is directed. None: a NetworkX graph knows, and a matrix is an undirected graph's if
         it equals its transpose.
+    *compared
+        The matrices that equal their transposes if it is undirected; ``edges`` where none are given.
 
     Returns
     -------
@@ -146,9 +167,19 @@ def loops_again(A: object, edges: DistArray, directed: bool | None) -> DistArray
         return zeros(n, edges.dtype)
     loops = diagonal(edges)
     if directed is None:
-        symmetric = cond(loops.any(), lambda: ~(edges != edges.T).any(), lambda: asarray(False))
+        symmetric = cond(loops.any(), lambda: _all_symmetric(compared or (edges,)), lambda: asarray(False))
         loops = where(symmetric, loops, loops.dtype.type(0))
     return loops
+
+
+def _all_symmetric(matrices: Iterable[DistArray]) -> DistArray:
+    found = asarray(True)
+    for one in matrices:
+        differ = one != one.T
+        if one.dtype.kind in "fc":  # NaN on both sides is the same weight
+            differ = differ > (np.isnan(one) & np.isnan(one.T))
+        found = found & ~differ.any()
+    return found
 
 
 def vertex_from(vertex: object, num_vertices: int, algorithm: str) -> int:

@@ -109,7 +109,7 @@ def modularity(
     >>> float(mn.graph.modularity(pairs, [0, 0, 2, 2]))
     0.5
     """
-    matrix = graph_from(A, "modularity").astype(np.float64)
+    matrix = graph_from(A, "modularity", by_weight=True).astype(np.float64)
     n = matrix.shape[0]
     given = asarray(labels)
     if given.dtype.kind not in "iu":

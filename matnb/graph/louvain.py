@@ -79,7 +79,7 @@ def louvain(
     >>> float(value)
     0.5
     """
-    matrix = graph_from(A, "louvain").astype(np.float64)
+    matrix = graph_from(A, "louvain", by_weight=True).astype(np.float64)
     check_resolution(resolution, "louvain")
     if not threshold >= 0:
         raise OptionError(f"louvain: threshold={threshold}; give 0 or more")

@@ -82,7 +82,7 @@ def markov_clustering(
     >>> mn.graph.markov_clustering(pairs).labels.compute()
     array([0, 0, 2, 2])
     """
-    matrix = graph_from(A, "markov_clustering").astype(np.float64)
+    matrix = graph_from(A, "markov_clustering", by_weight=True).astype(np.float64)
     _check(expansion, inflation, loop_weight, threshold, tolerance)
     n = matrix.shape[0]
     if n == 0:

@@ -78,7 +78,7 @@ def pagerank(
     >>> ranks.compute().round(3)
     array([0.574, 0.213, 0.213])
     """
-    matrix = graph_from(A, "pagerank")
+    matrix = graph_from(A, "pagerank", by_weight=True)
     if not 0 <= damping <= 1:
         raise OptionError(f"pagerank: damping={damping} is a probability; give 0 to 1")
     if tolerance is not None and not tolerance >= 0:

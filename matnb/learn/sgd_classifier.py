@@ -103,9 +103,8 @@ class SGDClassifier(StochasticGradient, Classifier):
         rows = rows_from(X, "SGDClassifier", getattr(self, "n_features_in_", None))
         if classes is None and not hasattr(self, "classes_"):
             raise OptionError("SGDClassifier: the first partial_fit needs classes=, the list of all classes")
-        listed = None if classes is None else _listed(classes)
-        known = getattr(self, "classes_", listed)
-        if listed is not None and not np.array_equal(known, listed):
+        known = self.classes_ if hasattr(self, "classes_") else _listed(classes)
+        if classes is not None and not np.array_equal(known, listed := _listed(classes)):
             raise OptionError(
                 f"SGDClassifier: classes={listed.tolist()}, but the first call had {known.tolist()}; "
                 "leave classes out, or call fit"

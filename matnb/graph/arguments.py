@@ -14,7 +14,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from matnb.blocks.foreign import is_graph
+from matnb.blocks.formats import Csr, NumericArray, entries_as
 from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, StoredZerosWarning
+from matnb.expr.client_data import SHIP_BYTES, held
 from matnb.expr.nodes import Data, Elementwise, Expr, Transpose
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, full, zeros
@@ -242,6 +244,18 @@ def in_batches(vertices: npt.NDArray[np.int64] | DistArray, batch: int, algorith
     return concatenate([asarray(vertices), rest]).reshape(count, batch)
 
 
+def check_real(matrix: DistArray, algorithm: str) -> None:
+    """Refuse complex weights.
+
+    Raises
+    ------
+    DTypeError
+        For them.
+    """
+    if matrix.dtype.kind == "c":
+        raise DTypeError(f"{algorithm}: weights of dtype {matrix.dtype} have no order; give real weights")
+
+
 def checked(value: float, matrix: DistArray, algorithm: str, rule: str = "0 or more") -> DistArray:
     """Return a number, which cannot be had without a look at the weights of edges.
 
@@ -253,9 +267,11 @@ def checked(value: float, matrix: DistArray, algorithm: str, rule: str = "0 or m
         When it is computed, for a weight that is not "0 or more", "above 0" or, of "numbers", NaN, of "finite
         numbers", infinite, too.
     """
-    if matrix.dtype.kind == "c":
-        raise DTypeError(f"{algorithm}: weights of dtype {matrix.dtype} have no order; give real weights")
+    check_real(matrix, algorithm)
     if matrix.dtype.kind not in "if" or not matrix.shape[0]:
+        return asarray(value)
+    here = _weights_here(matrix)
+    if here is not None and _hold(here.min(), rule) and _hold(here.max(), rule):
         return asarray(value)
     least = matrix.min()
     if rule == "above 0":  # of what is stored
@@ -266,43 +282,65 @@ def checked(value: float, matrix: DistArray, algorithm: str, rule: str = "0 or m
     return cast(DistArray, replicated(call, least, like=value))
 
 
+def _weights_here(matrix: DistArray) -> NumericArray | None:
+    # Of a matrix that came from this process: one look at what is there costs less than planning one. None
+    # where there are none, or many, or only workers have them.
+    block = held(matrix.expression)
+    if not isinstance(block, Csr) or not 0 < block.nbytes <= SHIP_BYTES or not block.nnz:
+        return None
+    return entries_as(block, block.dtype)
+
+
+def _hold(weight: np.floating | np.integer, rule: str) -> bool:
+    return bool(
+        {"0 or more": weight >= 0, "above 0": weight > 0, "numbers": weight == weight}.get(
+            rule, np.isfinite(weight)
+        )
+    )
+
+
 def _checked(least: np.floating | np.integer, value: float, algorithm: str, rule: str) -> float:
-    holds = {
-        "0 or more": least >= 0, "above 0": least > 0, "numbers": least == least,
-        "finite numbers": np.isfinite(least),
-    }  # fmt: skip
-    if not holds[rule]:
+    if not _hold(least, rule):
         raise OptionError(f"{algorithm}: a weight is {float(least)}; weights must be {rule}")
     return value
 
 
-def checked_sums(sums: DistArray, algorithm: str, needs_edges: bool = False) -> DistArray:
-    """Return 1.0, which cannot be had without a look at the sums of the weights that vertices have.
+def checked_sums(sums: DistArray, matrix: DistArray, algorithm: str) -> DistArray:
+    """Return 1.0, which cannot be had without a look at weights, and at the sums of those of a vertex.
 
     Parameters
     ----------
     sums
-        float64 of shape (n,), none negative.
+        float64 of shape (n,).
+    matrix
+        Sparse n x n: the weights, real and as they were given.
     algorithm
         What the user called.
-    needs_edges
-        Where no weight is above 0 there is no answer.
 
     Raises
     ------
     OptionError
-        When it is computed: for a weight that is infinite, sums that are too large or too small for what is
-        computed of them, and for a graph without weights where these are needed.
+        When it is computed: for a weight that is negative, NaN or infinite, and for sums that are too large
+        or too small for what is computed of them.
     """
-    if not sums.shape[0]:
-        return asarray(1.0)
+    if matrix.dtype.kind != "f" or not matrix.shape[0] or _sums_hold(_weights_here(matrix)):
+        return checked(1.0, matrix, algorithm)
     least = where(sums > 0, sums, np.inf).min()
-    call = partial(_checked_sums, algorithm=algorithm, needs_edges=needs_edges)
-    return cast(DistArray, replicated(call, least, sums.max(), like=1.0))
+    call = partial(_checked_sums, algorithm=algorithm)
+    return cast(DistArray, replicated(call, matrix.min(), least, sums.max(), like=1.0))
 
 
-def _checked_sums(least: np.floating, largest: np.floating, algorithm: str, needs_edges: bool) -> float:
-    if largest > _LARGEST_SUM:  # of NaN speaks the check of weights
+def _sums_hold(weights: NumericArray | None) -> bool:
+    # Whether any sums of these weights are within bounds: they are at least one of them, and at most all.
+    if weights is None:
+        return False
+    some = weights[weights != 0].astype(np.float64)
+    return not some.size or bool(some.min() >= 1 / _LARGEST_SUM and some.max() <= _LARGEST_SUM / some.size)
+
+
+def _checked_sums(weight: np.floating, least: np.floating, largest: np.floating, algorithm: str) -> float:
+    _checked(weight, 1.0, algorithm, "0 or more")
+    if largest > _LARGEST_SUM:
         reason = (
             "a weight is inf, or weights sum to" if np.isinf(largest) else "the weights of a vertex sum to"
         )
@@ -310,12 +348,6 @@ def _checked_sums(least: np.floating, largest: np.floating, algorithm: str, need
             f"{algorithm}: {reason} {float(largest):.3g}; weights must be finite, and their sums at most "
             f"{_LARGEST_SUM:g}: divide them by the largest"
         )
-    if largest == 0:
-        if needs_edges:
-            raise OptionError(
-                f"{algorithm} of a graph in which no edge has a weight above 0: nothing is ranked"
-            )
-        return 1.0
     if least < 1 / _LARGEST_SUM:
         raise OptionError(
             f"{algorithm}: the weights of a vertex sum to {float(least):.3g}; sums must be 0 or at least "
@@ -331,13 +363,15 @@ def unit_of_weights(matrix: DistArray, algorithm: str, needs_edges: bool = False
 
     Raises
     ------
+    DTypeError
+        For complex weights.
     OptionError
         When it is computed: for weights that are negative, NaN or infinite; where all are below the least
         normal number of float64; where no weight is above 0 and edges are needed.
     """
-    if not matrix.shape[0]:
-        return asarray(1.0)
     one = checked(1.0, matrix, algorithm)
+    if not matrix.shape[0]:
+        return one
     call = partial(_unit, algorithm=algorithm, needs_edges=needs_edges)
     return one * cast(DistArray, replicated(call, matrix.max().astype(np.float64), like=1.0))
 
@@ -379,11 +413,12 @@ def proportions(values: npt.ArrayLike | DistArray, n: int, algorithm: str, name:
     if n == 0:
         return given
     call = partial(_scale, algorithm=algorithm, name=name)
-    if not isinstance(values, DistArray):
+    if isinstance(values, DistArray):
+        scaled = given / cast(DistArray, replicated(call, given.min(), given.max(), given.sum(), like=1.0))
+    else:
         numbers = np.asarray(values, np.float64)
         with np.errstate(over="ignore"):  # that is what the scale is for
-            call(numbers.min(), numbers.max(), numbers.sum())
-    scaled = given / cast(DistArray, replicated(call, given.min(), given.max(), given.sum(), like=1.0))
+            scaled = given / call(numbers.min(), numbers.max(), numbers.sum())
     shares: DistArray = scaled / scaled.sum()
     return shares
 

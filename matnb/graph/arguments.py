@@ -80,8 +80,8 @@ def graph_from(A: object, algorithm: str, by_weight: bool = False) -> DistArray:
             f"{algorithm} of shape {matrix.shape}: a graph is a square matrix, with a row and a column for "
             "every vertex"
         )
-    # Without a pivot's labels.
-    matrix = matrix if matrix.labels is not None else DistArray(matrix.expression)
+    if matrix.labels is None:
+        matrix = DistArray(matrix.expression)  # a pivot's labels of rows and columns stay behind
     if matrix.dtype == np.bool_:
         stored = matrix.expression
         return matrix if stored.is_source and not isinstance(stored, Data) else matrix.eliminate_zeros()

@@ -30,8 +30,8 @@ def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: i
     """Return the eigenvector centrality: each vertex's is proportional to the sum of its predecessors'.
 
     The eigenvector of the largest eigenvalue of A' (Bonacich 1987, "Power and Centrality: A Family of
-    Measures"), by power iteration with A' + I, weights divided by the largest, which
-    converges on bipartite graphs too.
+    Measures"), by power iteration with A' + I, which converges on bipartite graphs too. Weights are
+    multiplied by a power of 2, so that the largest is from 1 to 2.
 
     Parameters
     ----------

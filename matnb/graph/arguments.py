@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 import warnings
+from collections.abc import Iterable
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 from weakref import WeakSet
 
 import numpy as np
@@ -13,7 +14,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from matnb.blocks.foreign import is_graph
+from matnb.blocks.formats import Csr, NumericArray, entries_as
 from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, StoredZerosWarning
+from matnb.expr.client_data import SHIP_BYTES, held
 from matnb.expr.nodes import Data, Elementwise, Expr, Transpose
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, full, zeros
@@ -25,29 +28,32 @@ from matnb.lazy.functions.shaping import concatenate
 from matnb.lazy.labels import check_one_set
 from matnb.lazy.loop import cond
 
-_BY_WEIGHT = frozenset(
-    {
-        "pagerank", "hits", "eigenvector_centrality", "katz", "modularity", "louvain", "markov_clustering",
-        "laplacian",
-    }
-)  # fmt: skip
 _COMPARISONS = frozenset({"greater", "greater_equal", "less", "less_equal", "equal"})
 _OF_MASKS = frozenset(
     {
         "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
     }
 )  # fmt: skip
-_told: WeakSet[Expr] = WeakSet()
+_warned: WeakSet[Expr] = WeakSet()  # of the zeros that they store
 _LEAST_NORMAL = np.finfo(np.float64).tiny
 _LARGEST_SUM = 1e300  # of weights, so that what is divided by a sum and multiplied by a weight stays finite
 
 
-def graph_from(A: object, algorithm: str) -> DistArray:
+def graph_from(A: object, algorithm: str, by_weight: bool = False) -> DistArray:
     """Return the matrix of a graph, a sparse one or a NetworkX graph's, as a DistArray.
 
     A stored entry is an edge, also one that is 0; of a boolean matrix only a True is one. Where a matrix was
-    masked by a product or a comparison, so that it stores zeros, and the algorithm does not go by weights, a
-    :class:`matnb.errors.StoredZerosWarning` says so, once for a matrix.
+    masked by a product or a comparison, so that it stores zeros, a :class:`matnb.errors.StoredZerosWarning`
+    says so, once for a matrix.
+
+    Parameters
+    ----------
+    A
+        What the user gave.
+    algorithm
+        What the user called.
+    by_weight
+        An edge of weight 0 is as good as none, so that there is nothing to warn of.
 
     Raises
     ------
@@ -74,14 +80,14 @@ def graph_from(A: object, algorithm: str) -> DistArray:
             f"{algorithm} of shape {matrix.shape}: a graph is a square matrix, with a row and a column for "
             "every vertex"
         )
-    # Without a pivot's labels.
-    matrix = matrix if matrix.labels is not None else DistArray(matrix.expression)
+    if matrix.labels is None:
+        matrix = DistArray(matrix.expression)  # a pivot's labels of rows and columns stay behind
     if matrix.dtype == np.bool_:
         stored = matrix.expression
         return matrix if stored.is_source and not isinstance(stored, Data) else matrix.eliminate_zeros()
-    masked = None if algorithm in _BY_WEIGHT else _mask_of(matrix.expression)
-    if masked is not None and matrix.expression not in _told:
-        _told.add(matrix.expression)
+    masked = None if by_weight else _mask_of(matrix.expression)
+    if masked is not None and matrix.expression not in _warned:
+        _warned.add(matrix.expression)
         warnings.warn(
             f"{algorithm} of a matrix masked by {masked}: it stores a 0 where the mask is "
             "False, and a stored entry is an edge; A.eliminate_zeros() leaves these out",
@@ -93,35 +99,50 @@ def graph_from(A: object, algorithm: str) -> DistArray:
 
 def _mask_of(node: Expr) -> str | None:
     # The comparison or other mask by which a matrix was multiplied or chosen, or from which it was made.
-    match node:
-        case Elementwise(name="multiply" | "where", inputs=inputs):
-            masks = [one for one in inputs if one.dtype == np.bool_ and one.size > 1 and _is_mask(one)]
-            others = [one for one in inputs if one.dtype != np.bool_ and one.size > 1]
-        case Elementwise(inputs=inputs) if node.sparse:
-            masks = [one for one in inputs if one.dtype == np.bool_ and _is_mask(one)]
-            others = [one for one in inputs if one.dtype != np.bool_ and one.size > 1]
-        case Transpose(operand):
-            return _mask_of(operand)
-        case _:
+    seen: set[Expr] = set()
+    while isinstance(node, Elementwise | Transpose):
+        if isinstance(node, Transpose):
+            node = node.operand
+            continue
+        is_chosen = node.name in ("multiply", "where")
+        if not (is_chosen or node.sparse):
             return None
-    if masks and len(others) <= 1:  # of two matrices one has an entry where the other is not chosen
-        return f"a comparison ({masks[0].name})" if _is_comparison(masks[0]) else "booleans"  # type: ignore[attr-defined]
-    return _mask_of(others[0]) if len(others) == 1 else None
+        masks = (
+            one for one in node.inputs
+            if one.dtype == np.bool_ and not (is_chosen and one.size == 1) and _is_mask(one, seen)
+        )  # fmt: skip
+        others = [one for one in node.inputs if one.dtype != np.bool_ and one.size > 1]
+        mask = next(masks, None)
+        if mask is not None and len(others) <= 1:
+            return f"a comparison ({mask.name})" if _is_comparison(mask) else "booleans"
+        if len(others) != 1:  # of two matrices one has an entry where the other is not chosen
+            return None
+        node = others[0]
+    return None
 
 
-def _is_mask(node: Expr) -> bool:
+def _is_mask(root: Expr, seen: set[Expr]) -> bool:
     # One that may be False where the matrix has an entry: any dense one, and comparisons and what joins them.
-    if not node.sparse or _is_comparison(node):
-        return True
-    return isinstance(node, Elementwise) and node.name in _OF_MASKS and any(map(_is_mask, node.inputs))
+    # Those in ``seen`` are none, and those that this one is joined from are added.
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if not node.sparse or _is_comparison(node):
+            return True
+        if isinstance(node, Elementwise) and node.name in _OF_MASKS:
+            waiting += node.inputs
+    return False
 
 
-def _is_comparison(node: Expr) -> bool:
+def _is_comparison(node: Expr) -> TypeGuard[Elementwise]:
     # One that may be False where an entry is stored. That is also != 0, but only of a stored 0.
     return isinstance(node, Elementwise) and node.name in _COMPARISONS
 
 
-def loops_again(A: object, edges: DistArray, directed: bool | None) -> DistArray:
+def loops_again(A: object, edges: DistArray, directed: bool | None, *compared: DistArray) -> DistArray:
     """Return what the sums of rows lack of degrees: of an undirected graph a self-loop counts twice.
 
     Parameters
@@ -133,6 +154,8 @@ def loops_again(A: object, edges: DistArray, directed: bool | None) -> DistArray
     directed
         Whether the graph is directed. None: a NetworkX graph knows, and a matrix is an undirected graph's if
         it equals its transpose.
+    *compared
+        The matrices that equal their transposes if it is undirected; ``edges`` where none are given.
 
     Returns
     -------
@@ -146,9 +169,19 @@ def loops_again(A: object, edges: DistArray, directed: bool | None) -> DistArray
         return zeros(n, edges.dtype)
     loops = diagonal(edges)
     if directed is None:
-        symmetric = cond(loops.any(), lambda: ~(edges != edges.T).any(), lambda: asarray(False))
+        symmetric = cond(loops.any(), lambda: _all_symmetric(compared or (edges,)), lambda: asarray(False))
         loops = where(symmetric, loops, loops.dtype.type(0))
     return loops
+
+
+def _all_symmetric(matrices: Iterable[DistArray]) -> DistArray:
+    found = asarray(True)
+    for one in matrices:
+        differ = one != one.T
+        if one.dtype.kind in "fc":  # NaN on both sides is the same weight
+            differ = differ > (np.isnan(one) & np.isnan(one.T))
+        found = found & ~differ.any()
+    return found
 
 
 def vertex_from(vertex: object, num_vertices: int, algorithm: str) -> int:
@@ -211,6 +244,18 @@ def in_batches(vertices: npt.NDArray[np.int64] | DistArray, batch: int, algorith
     return concatenate([asarray(vertices), rest]).reshape(count, batch)
 
 
+def check_real(matrix: DistArray, algorithm: str) -> None:
+    """Refuse complex weights.
+
+    Raises
+    ------
+    DTypeError
+        For them.
+    """
+    if matrix.dtype.kind == "c":
+        raise DTypeError(f"{algorithm}: weights of dtype {matrix.dtype} have no order; give real weights")
+
+
 def checked(value: float, matrix: DistArray, algorithm: str, rule: str = "0 or more") -> DistArray:
     """Return a number, which cannot be had without a look at the weights of edges.
 
@@ -222,9 +267,11 @@ def checked(value: float, matrix: DistArray, algorithm: str, rule: str = "0 or m
         When it is computed, for a weight that is not "0 or more", "above 0" or, of "numbers", NaN, of "finite
         numbers", infinite, too.
     """
-    if matrix.dtype.kind == "c":
-        raise DTypeError(f"{algorithm}: weights of dtype {matrix.dtype} have no order; give real weights")
+    check_real(matrix, algorithm)
     if matrix.dtype.kind not in "if" or not matrix.shape[0]:
+        return asarray(value)
+    here = _weights_here(matrix)
+    if here is not None and _hold(here.min(), rule) and _hold(here.max(), rule):
         return asarray(value)
     least = matrix.min()
     if rule == "above 0":  # of what is stored
@@ -235,43 +282,65 @@ def checked(value: float, matrix: DistArray, algorithm: str, rule: str = "0 or m
     return cast(DistArray, replicated(call, least, like=value))
 
 
+def _weights_here(matrix: DistArray) -> NumericArray | None:
+    # Of a matrix that came from this process: one look at what is there costs less than planning one. None
+    # where there are none, or many, or only workers have them.
+    block = held(matrix.expression)
+    if not isinstance(block, Csr) or not 0 < block.nbytes <= SHIP_BYTES or not block.nnz:
+        return None
+    return entries_as(block, block.dtype)
+
+
+def _hold(weight: np.floating | np.integer, rule: str) -> bool:
+    return bool(
+        {"0 or more": weight >= 0, "above 0": weight > 0, "numbers": weight == weight}.get(
+            rule, np.isfinite(weight)
+        )
+    )
+
+
 def _checked(least: np.floating | np.integer, value: float, algorithm: str, rule: str) -> float:
-    holds = {
-        "0 or more": least >= 0, "above 0": least > 0, "numbers": least == least,
-        "finite numbers": np.isfinite(least),
-    }  # fmt: skip
-    if not holds[rule]:
+    if not _hold(least, rule):
         raise OptionError(f"{algorithm}: a weight is {float(least)}; weights must be {rule}")
     return value
 
 
-def checked_sums(sums: DistArray, algorithm: str, needs_edges: bool = False) -> DistArray:
-    """Return 1.0, which cannot be had without a look at the sums of the weights that vertices have.
+def checked_sums(sums: DistArray, matrix: DistArray, algorithm: str) -> DistArray:
+    """Return 1.0, which cannot be had without a look at weights, and at the sums of those of a vertex.
 
     Parameters
     ----------
     sums
-        float64 of shape (n,), none negative.
+        float64 of shape (n,).
+    matrix
+        Sparse n x n: the weights, real and as they were given.
     algorithm
         What the user called.
-    needs_edges
-        Where no weight is above 0 there is no answer.
 
     Raises
     ------
     OptionError
-        When it is computed: for a weight that is infinite, sums that are too large or too small for what is
-        computed of them, and for a graph without weights where these are needed.
+        When it is computed: for a weight that is negative, NaN or infinite, and for sums that are too large
+        or too small for what is computed of them.
     """
-    if not sums.shape[0]:
-        return asarray(1.0)
+    if matrix.dtype.kind != "f" or not matrix.shape[0] or _sums_hold(_weights_here(matrix)):
+        return checked(1.0, matrix, algorithm)
     least = where(sums > 0, sums, np.inf).min()
-    call = partial(_checked_sums, algorithm=algorithm, needs_edges=needs_edges)
-    return cast(DistArray, replicated(call, least, sums.max(), like=1.0))
+    call = partial(_checked_sums, algorithm=algorithm)
+    return cast(DistArray, replicated(call, matrix.min(), least, sums.max(), like=1.0))
 
 
-def _checked_sums(least: np.floating, largest: np.floating, algorithm: str, needs_edges: bool) -> float:
-    if largest > _LARGEST_SUM:  # of NaN speaks the check of weights
+def _sums_hold(weights: NumericArray | None) -> bool:
+    # Whether any sums of these weights are within bounds: they are at least one of them, and at most all.
+    if weights is None:
+        return False
+    some = weights[weights != 0].astype(np.float64)
+    return not some.size or bool(some.min() >= 1 / _LARGEST_SUM and some.max() <= _LARGEST_SUM / some.size)
+
+
+def _checked_sums(weight: np.floating, least: np.floating, largest: np.floating, algorithm: str) -> float:
+    _checked(weight, 1.0, algorithm, "0 or more")
+    if largest > _LARGEST_SUM:
         reason = (
             "a weight is inf, or weights sum to" if np.isinf(largest) else "the weights of a vertex sum to"
         )
@@ -279,12 +348,6 @@ def _checked_sums(least: np.floating, largest: np.floating, algorithm: str, need
             f"{algorithm}: {reason} {float(largest):.3g}; weights must be finite, and their sums at most "
             f"{_LARGEST_SUM:g}: divide them by the largest"
         )
-    if largest == 0:
-        if needs_edges:
-            raise OptionError(
-                f"{algorithm} of a graph in which no edge has a weight above 0: nothing is ranked"
-            )
-        return 1.0
     if least < 1 / _LARGEST_SUM:
         raise OptionError(
             f"{algorithm}: the weights of a vertex sum to {float(least):.3g}; sums must be 0 or at least "
@@ -300,13 +363,15 @@ def unit_of_weights(matrix: DistArray, algorithm: str, needs_edges: bool = False
 
     Raises
     ------
+    DTypeError
+        For complex weights.
     OptionError
         When it is computed: for weights that are negative, NaN or infinite; where all are below the least
         normal number of float64; where no weight is above 0 and edges are needed.
     """
-    if not matrix.shape[0]:
-        return asarray(1.0)
     one = checked(1.0, matrix, algorithm)
+    if not matrix.shape[0]:
+        return one
     call = partial(_unit, algorithm=algorithm, needs_edges=needs_edges)
     return one * cast(DistArray, replicated(call, matrix.max().astype(np.float64), like=1.0))
 
@@ -348,11 +413,12 @@ def proportions(values: npt.ArrayLike | DistArray, n: int, algorithm: str, name:
     if n == 0:
         return given
     call = partial(_scale, algorithm=algorithm, name=name)
-    if not isinstance(values, DistArray):
+    if isinstance(values, DistArray):
+        scaled = given / cast(DistArray, replicated(call, given.min(), given.max(), given.sum(), like=1.0))
+    else:
         numbers = np.asarray(values, np.float64)
         with np.errstate(over="ignore"):  # that is what the scale is for
-            call(numbers.min(), numbers.max(), numbers.sum())
-    scaled = given / cast(DistArray, replicated(call, given.min(), given.max(), given.sum(), like=1.0))
+            scaled = given / call(numbers.min(), numbers.max(), numbers.sum())
     shares: DistArray = scaled / scaled.sum()
     return shares
 

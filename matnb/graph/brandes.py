@@ -8,7 +8,7 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import zeros
+from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.functions.mapping import replicated
@@ -49,30 +49,37 @@ def ways_outward(edges: DistArray, at_source: DistArray) -> Ways:
     (_, num_ways, depth), rounds = iterate(
         outward, start, until=lambda old, new: ~(new[0] > 0).any(), max_iterations=edges.shape[0]
     )
-    return Ways(counted(num_ways), depth, rounds)
+    # Layers of three vertices, each with edges to the next three, have the most.
+    return Ways(num_ways, depth, rounds * counted(num_ways, 3 ** (1 / 3)))
 
 
-def counted(num_ways: DistArray) -> DistArray:
-    """Return numbers of shortest paths.
+def counted(num_ways: DistArray, per_vertex: float) -> DistArray:
+    """Return 1, which cannot be had without a look at numbers of shortest paths.
+
+    Parameters
+    ----------
+    num_ways
+        float64 of shape (n,) or n x batch.
+    per_vertex
+        By which factor these are at most larger for each vertex of the graph.
 
     Raises
     ------
     OptionError
-        When they are computed, for more than a float64 holds.
+        When it is computed, for more paths than a float64 holds.
     """
-    if not num_ways.shape[0]:
-        return num_ways
-    finite: DistArray = num_ways * cast(DistArray, replicated(_check_count, num_ways.max(), like=1.0))
-    return finite
+    if num_ways.shape[0] * np.log2(per_vertex) <= np.finfo(np.float64).maxexp - 1:
+        return asarray(1)
+    return cast(DistArray, replicated(_check_count, num_ways.max(), like=1))
 
 
-def _check_count(largest: np.floating) -> float:
+def _check_count(largest: np.floating) -> int:
     if not np.isfinite(largest):
         raise OptionError(
             "betweenness: two vertices have more shortest paths than a float64 can count (1.8e308): give a "
             "part of the graph, or weights that differ"
         )
-    return 1.0
+    return 1
 
 
 def dependencies_inward(edges: DistArray, ways: Ways) -> DistArray:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError
-from matnb.graph.arguments import checked, checked_sums, graph_from, loops_again
+from matnb.graph.arguments import check_real, checked_sums, graph_from, loops_again
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, eye
 from matnb.lazy.functions.elementwise import where
@@ -109,7 +109,9 @@ def modularity(
     >>> float(mn.graph.modularity(pairs, [0, 0, 2, 2]))
     0.5
     """
-    matrix = graph_from(A, "modularity").astype(np.float64)
+    weights = graph_from(A, "modularity", by_weight=True)
+    check_real(weights, "modularity")
+    matrix = weights.astype(np.float64)
     n = matrix.shape[0]
     given = asarray(labels)
     if given.dtype.kind not in "iu":
@@ -119,9 +121,7 @@ def modularity(
             f"modularity: labels have shape {given.shape}; give one label for each of the {n} vertices"
         )
     check_resolution(resolution, "modularity")
-    matrix = matrix * (
-        checked(1.0, matrix, "modularity") * checked_sums(matrix.sum().reshape(1), "modularity")
-    )
+    matrix = matrix * checked_sums(matrix.sum().reshape(1), weights, "modularity")
     return modularity_of(matrix, loops_again(A, matrix, directed), given, resolution)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.blocks.foreign import is_graph
 from matnb.errors import OptionError, suggestion
 from matnb.graph.arguments import graph_from, loops_again
 from matnb.lazy.array import DistArray
@@ -52,15 +51,21 @@ def degree(
     >>> mn.graph.degree(A).compute(), mn.graph.degree(A, "in", weighted=True).compute()
     (array([2, 0, 1]), array([0, 7, 1]))
     """
-    matrix = graph_from(A, "degree")
+    return _degrees(A, graph_from(A, "degree", by_weight=weighted), "degree", direction, weighted, directed)
+
+
+def _degrees(
+    A: object, matrix: DistArray, algorithm: str, direction: str, weighted: bool, directed: bool | None
+) -> DistArray:
     if direction not in DIRECTIONS:
-        raise OptionError(f"degree: direction={direction!r}; {suggestion(direction, DIRECTIONS)}")
-    edges = matrix if weighted else matrix.pattern(np.int64)
+        raise OptionError(f"{algorithm}: direction={direction!r}; {suggestion(direction, DIRECTIONS)}")
+    pattern = matrix.pattern(np.int64)
+    edges = matrix if weighted else pattern
     if direction == "both":
         both: DistArray = edges.sum(axis=1) + edges.sum(axis=0)
         return both
     sums: DistArray = edges.sum(axis=1 if direction == "out" else 0)
-    return sums + loops_again(A, edges, directed)
+    return sums + loops_again(A, edges, directed, matrix, pattern)
 
 
 def degree_centrality(A: object, direction: str = "out", directed: bool | None = None) -> DistArray:
@@ -94,8 +99,8 @@ def degree_centrality(A: object, direction: str = "out", directed: bool | None =
     >>> mn.graph.degree_centrality(sp.csr_array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])).compute()
     array([1. , 0.5, 0.5])
     """
-    graph = A if is_graph(A) else graph_from(A, "degree_centrality")
-    degrees = degree(graph, direction, directed=directed)
+    matrix = graph_from(A, "degree_centrality")
+    degrees = _degrees(A, matrix, "degree_centrality", direction, False, directed)
     n = degrees.shape[0]
     if n == 1:
         return degrees * 0 + 1.0  # as NetworkX has it
@@ -136,7 +141,7 @@ def laplacian(A: object, normed: bool = False, use_out_degree: bool = False) -> 
            [-2.,  3., -1.],
            [ 0., -1.,  1.]])
     """
-    matrix = graph_from(A, "laplacian").astype(np.float64)
+    matrix = graph_from(A, "laplacian", by_weight=True).astype(np.float64)
     edges = tril(matrix, -1) + triu(matrix, 1)
     degrees = edges.sum(axis=1 if use_out_degree else 0)
     if not normed:

@@ -30,8 +30,8 @@ def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: i
     """Return the eigenvector centrality: each vertex's is proportional to the sum of its predecessors'.
 
     The eigenvector of the largest eigenvalue of A' (Bonacich 1987, "Power and Centrality: A Family of
-    Measures"), by power iteration with A' + I, weights divided by the largest, which
-    converges on bipartite graphs too.
+    Measures"), by power iteration with A' + I, which converges on bipartite graphs too. Weights are
+    multiplied by a power of 2, so that the largest is from 1 to 2.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: i
     >>> mn.graph.eigenvector_centrality(star, tolerance=1e-9).values.compute().round(4)
     array([0.7071, 0.5   , 0.5   ])
     """
-    matrix = graph_from(A, "eigenvector_centrality")
+    matrix = graph_from(A, "eigenvector_centrality", by_weight=True)
     check_tolerance(tolerance, "eigenvector_centrality")
     n = matrix.shape[0]
 
@@ -124,7 +124,7 @@ def katz(
     >>> mn.graph.katz(star, alpha=0.5, normalized=False, tolerance=1e-12).values.compute().round(6)
     array([4., 3., 3.])
     """
-    matrix = graph_from(A, "katz")
+    matrix = graph_from(A, "katz", by_weight=True)
     check_tolerance(tolerance, "katz")
     if not np.isfinite(alpha):
         raise OptionError(f"katz: alpha={alpha}; give a finite number")

@@ -56,7 +56,7 @@ def hits(A: object, tolerance: float = 1e-8, max_iterations: int = 100) -> HubsA
     >>> hubs.compute().round(3), authorities.compute().round(3)
     (array([0.618, 0.382, 0.   ]), array([0.   , 0.382, 0.618]))
     """
-    matrix = graph_from(A, "hits")
+    matrix = graph_from(A, "hits", by_weight=True)
     check_tolerance(tolerance, "hits")
     n = matrix.shape[0]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matnb.errors import OptionError
-from matnb.graph.arguments import checked, checked_sums, graph_from, loops_again
+from matnb.graph.arguments import check_real, checked_sums, graph_from, loops_again
 from matnb.graph.communities import check_resolution, modularity_of
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, eye, zeros
@@ -79,14 +79,16 @@ def louvain(
     >>> float(value)
     0.5
     """
-    matrix = graph_from(A, "louvain").astype(np.float64)
+    given = graph_from(A, "louvain", by_weight=True)
+    check_real(given, "louvain")
+    matrix = given.astype(np.float64)
     check_resolution(resolution, "louvain")
     if not threshold >= 0:
         raise OptionError(f"louvain: threshold={threshold}; give 0 or more")
     n = matrix.shape[0]
     if n == 0:
         return Communities(arange(0), asarray(np.nan))
-    matrix = matrix * (checked(1.0, matrix, "louvain") * checked_sums(matrix.sum().reshape(1), "louvain"))
+    matrix = matrix * checked_sums(matrix.sum().reshape(1), given, "louvain")
     matrix = matrix + diag(loops_again(A, matrix, False if symmetric else None)).eliminate_zeros()
     if not symmetric:
         matrix = matrix + matrix.T

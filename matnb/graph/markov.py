@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matnb.errors import OptionError
-from matnb.graph.arguments import checked, checked_sums, graph_from
+from matnb.graph.arguments import check_real, checked_sums, graph_from
 from matnb.graph.components import connected_components
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray
@@ -82,7 +82,9 @@ def markov_clustering(
     >>> mn.graph.markov_clustering(pairs).labels.compute()
     array([0, 0, 2, 2])
     """
-    matrix = graph_from(A, "markov_clustering").astype(np.float64)
+    given = graph_from(A, "markov_clustering", by_weight=True)
+    check_real(given, "markov_clustering")
+    matrix = given.astype(np.float64)
     _check(expansion, inflation, loop_weight, threshold, tolerance)
     n = matrix.shape[0]
     if n == 0:
@@ -97,8 +99,7 @@ def markov_clustering(
     # The walk may stay where it is, as readily as take the heaviest edge, whatever the unit of weights.
     heaviest = matrix.max(axis=1)
     loops = diag(loop_weight * where(heaviest > 0, heaviest, 1.0))
-    weights = matrix.T * checked(1.0, matrix, "markov_clustering")
-    weights = weights * checked_sums(matrix.sum(axis=1), "markov_clustering")
+    weights = matrix.T * checked_sums(matrix.sum(axis=1), given, "markov_clustering")
     start = _shares(weights + loops)
     found = iterate(
         step,

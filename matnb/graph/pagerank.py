@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import OptionError
-from matnb.graph.arguments import checked, checked_sums, graph_from, proportions
+from matnb.graph.arguments import check_real, checked_sums, graph_from, proportions
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import full
 from matnb.lazy.fields import has_fields
@@ -78,7 +78,8 @@ def pagerank(
     >>> ranks.compute().round(3)
     array([0.574, 0.213, 0.213])
     """
-    matrix = graph_from(A, "pagerank")
+    matrix = graph_from(A, "pagerank", by_weight=True)
+    check_real(matrix, "pagerank")
     if not 0 <= damping <= 1:
         raise OptionError(f"pagerank: damping={damping} is a probability; give 0 to 1")
     if tolerance is not None and not tolerance >= 0:
@@ -91,9 +92,8 @@ def pagerank(
         jump = proportions(personalization, n, "pagerank", "personalization")
 
     # x' = d A' D^-1 x + (d (sum of x over the vertices without edges) + 1 - d) jump,  D the sums of the rows
-    x = x * checked(1.0, matrix, "pagerank")
     out = matrix.sum(axis=1, dtype=np.float64)  # whole numbers would wrap
-    x = x * checked_sums(out, "pagerank")
+    x = x * checked_sums(out, matrix, "pagerank")
     dangling = out == 0
     share = where(dangling, 0.0, damping / out)
 

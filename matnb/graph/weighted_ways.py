@@ -56,7 +56,8 @@ def weighted_ways(matrix: DistArray, at_source: DistArray, far: DistArray) -> We
     n = matrix.shape[0]
     tight = _ordered(matrix, at_source, far)
     first = at_source.astype(np.float64)
-    num_ways = counted(_settled(lambda ways: first + tight.T @ ways, first))
+    num_ways = _settled(lambda ways: first + tight.T @ ways, first)
+    num_ways = num_ways * counted(num_ways, 2.0)  # as where all vertices have edges to all after them
     counts = np.maximum(num_ways, 1.0)  # of what is not reached nothing is counted
     depends = _settled(lambda one: num_ways * (tight @ ((1 + one) / counts)), zeros(n))
     return WeightedWays(tight, num_ways, where(at_source, 0.0, depends))

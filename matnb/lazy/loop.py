@@ -479,6 +479,29 @@ def converging(
     return iterated
 
 
+def warn_unless(converged: DistArray, algorithm: str, state: State, taken: DistArray, remedy: str) -> State:
+    """Return a state, where a warning says that it has not converged if a condition is false.
+
+    Parameters
+    ----------
+    converged
+        0-d bool, for what no ``until`` of the loop itself tells.
+    algorithm, remedy
+        As of :func:`converging`.
+    state
+        What the algorithm gave.
+    taken
+        0-d: its number of iterations.
+    """
+    # A loop that changes nothing, as often, and is never at its end.
+    same, _ = converging(
+        algorithm,
+        iterate(lambda same: same, state, until=lambda *_: False, max_iterations=taken * ~converged),
+        remedy,
+    )
+    return same
+
+
 class _LoopRecorder:
     """Records the body of one loop for states of certain dtypes and formats."""
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.foreign import is_missing_value
-from matnb.errors import DataDTypeError, OptionError, ShapeError, suggestion
+from matnb.errors import DataDTypeError, DTypeError, OptionError, ShapeError, suggestion
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, ones
 from matnb.lazy.limits import check_incoming
@@ -329,7 +329,7 @@ def real(value: object, name: str, estimator: str, least: float = 0.0, above: bo
     try:
         number = float(value)  # type: ignore[arg-type]  # what it cannot take raises
     except (TypeError, ValueError):
-        raise DataDTypeError(f"{estimator}: {name}={value!r}; give a number") from None
+        raise DTypeError(f"{estimator}: {name}={value!r}; give a number") from None
     if not (number > least if above else number >= least) or number == np.inf:
         raise OptionError(
             f"{estimator}: {name}={value}; give a number {'above' if above else 'from'} {least}"

@@ -79,8 +79,8 @@ def products_are_sure(length: DistArray, centers: DistArray) -> DistArray:
         return asarray(True)
     doubles = dense(centers).astype(np.float64)
     offset = np.sqrt(((doubles - middle) ** 2).sum(axis=1).max())
-    # Equal centers have the same distances.
-    apart = row_distances(doubles, doubles, nearest_rows(doubles, doubles, 2))[:, 1]
+    # Equal centers have the same scores.
+    apart = row_distances(doubles, doubles)
     least = where(apart > 0, apart, np.inf).min()
     unsure = _UNSURE * np.finfo(centers.dtype).eps ** 0.5
     return rounded(centers, length, asarray(offset), middle) <= unsure * least
@@ -94,9 +94,9 @@ def neighbors_of(X: DistArray, Y: DistArray, middle: DistArray, count: int) -> D
     is nearer, the distances to all rows are.
     """
     others, q = dense(Y), min(count + 1, len(Y))
-    found, places = topk(scores(X, Y, middle), q, largest=False)
     if q == len(Y):
         return nearest_rows(X, others, count)
+    found, places = topk(scores(X, Y, middle), q, largest=False)
     own = squared_to(X, middle)
     last = found[:, -1] + own
     # Rows farther from the middle than this are farther than the last candidate.

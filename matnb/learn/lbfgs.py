@@ -14,7 +14,7 @@ from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.functions.shaping import concatenate
-from matnb.lazy.loop import converging, iterate
+from matnb.lazy.loop import converging, iterate, warn_unless
 from matnb.learn.line_search import FACTOR, Evaluate, Point, along, is_settled, is_small, is_stuck
 
 Floats = npt.NDArray[np.float64]
@@ -24,8 +24,7 @@ REMEDY = "no step lowers the loss; see whether it has a minimum, and this gradie
 
 def best_of(old: Point, new: Point) -> Point:
     """Return the newer point, but where its loss is higher the older one: a search has failed."""
-    rises = ~(new.loss <= old.loss + FACTOR * abs(old.loss))
-    return Point(*(where(rises, before, after) for before, after in zip(old, new, strict=True)))
+    return new.unless(~(new.loss <= old.loss + FACTOR * abs(old.loss)), old)
 
 
 Searched = tuple[tuple[Point, DistArray], DistArray]
@@ -37,10 +36,8 @@ def searching(algorithm: str, found: Searched, longer: str = LONGER, failed: str
     ``longer`` and ``failed`` are what to do then.
     """
     (point, stuck), taken = found
-    # A loop that changes nothing, as often, and is never at its end tells of a search that has failed.
     state = converging(algorithm, (point, taken), longer)
-    told = iterate(lambda same: same, state, until=lambda *_: False, max_iterations=where(stuck, taken, 0))
-    (point, taken), _ = converging(algorithm, told, failed)
+    point, taken = warn_unless(~stuck, algorithm, state, taken, failed)
     return (point, stuck), taken
 
 

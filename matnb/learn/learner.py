@@ -10,7 +10,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol, Self, cast
 
@@ -282,29 +282,6 @@ class Learner(Estimator):
             run = self._pass(training, run, source, run.epoch, turns, start=0).ended()
         return self._keep(training, run, p)
 
-    def begin_at(self, parameters: dict[str, Any], count: int, X: Any, y: Any = None) -> Self:
-        """Begin ``partial_fit`` at parameters learned in ``count`` batches, not where the model does.
-
-        Parameters
-        ----------
-        parameters
-            Arrays, by name, of the shapes of those that the model's ``start`` returns.
-        count
-            How many batches the optimizer counts as behind.
-        X, y
-            At least one row.
-        """
-        training = self._training()
-        run = training.begun(*source_from(X, y).first())
-        replica = {**run.state["replicas"][0], "count": np.asarray(float(count))}
-        replica["parameters"] = {
-            name: np.asarray(parameters[name], np.asarray(one).dtype)
-            for name, one in replica["parameters"].items()
-        }
-        state = {"replicas": [replica] * training.replicas, "count": np.asarray(float(count))}
-        self._run, self.n_features_in_ = replace(run, state=state), X.shape[1]
-        return self
-
     def predict(self, X: Any) -> Any:
         """Return the model's predictions for the rows of X."""
         self._check_fitted("predict")
@@ -346,6 +323,10 @@ class Learner(Estimator):
         rows, targets = source_from(X, y, 0).first()
         run = _loaded(path, training.begun(rows, targets), self.model)
         return self._keep(training, run, rows.shape[1])
+
+    def _begin_at(self, parameters: Parameters, count: int) -> None:
+        # As if ``partial_fit`` had learned these parameters in so many batches.
+        self._run = self._training().going_on(parameters, count)
 
     def _training(self) -> Training:
         optimizer = AdaGrad() if self.optimizer is None else self.optimizer

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
+from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.loop import iterate
 
@@ -27,6 +28,10 @@ class Point(NamedTuple):
     x: DistArray
     loss: DistArray
     gradient: DistArray
+
+    def unless(self, condition: DistArray, before: Point) -> Point:
+        """Return this point, or the one before where a condition is true."""
+        return Point(*(where(condition, old, new) for old, new in zip(before, self, strict=True)))
 
 
 Evaluate = Callable[[DistArray], Point]

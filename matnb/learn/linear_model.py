@@ -105,7 +105,8 @@ class FeatureUnits(NamedTuple):
 
         mean = mean_of(X) if loss.fit_intercept else zeros(p)
         if X.sparse:
-            square = mean_of(X * X)
+            doubles = X.astype(np.float64)  # squares of float32 end at 1e19
+            square = mean_of(doubles * doubles)
             spread, rounded = square - mean * mean, ROUNDING * square
         else:
             spread = mean_of((X - mean) ** 2)

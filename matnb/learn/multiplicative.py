@@ -11,7 +11,7 @@ from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
-from matnb.lazy.loop import converging, iterate
+from matnb.lazy.loop import iterate, warn_unless
 from matnb.learn.arguments import real
 from matnb.learn.nonnegative import Factors
 
@@ -103,12 +103,7 @@ def alternated(
 
     found = iterate(steps, begun, until=lambda old, new: new[3], max_iterations=-(-most // _BETWEEN))
     (factors, _, taken, is_settled), _ = found
-    # A loop that changes nothing, as often as steps were taken, and is never at its end where they were not.
-    told = iterate(
-        lambda same: same, taken, until=lambda *_: False, max_iterations=where(is_settled, 0, taken)
-    )
-    taken, _ = converging(estimator, told, "give a larger max_iter or tol")
-    return factors, taken
+    return factors, warn_unless(is_settled, estimator, taken, taken, "give a larger max_iter or tol")
 
 
 def penalties(model: Any, shape: tuple[int, ...], estimator: str) -> tuple[Penalty, Penalty]:

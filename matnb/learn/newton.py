@@ -63,8 +63,8 @@ def newton(evaluate: Evaluate, hessian: Hessian, x0: DistArray, tol: float, max_
         begun = _Trial(asarray(2.0), point, H)
         trial, _ = iterate(halve, begun, until=lambda _, new: falls(new), max_iterations=MOST_HALVINGS)
         stuck = ~falls(trial) | is_stuck(point, trial.point, slope, tol)
-        kept = (where(stuck, old, new) for old, new in zip(point, trial.point, strict=True))
-        return _Newton(Point(*kept), stuck, where(stuck, H, trial.hessian), -slope)
+        # Where it is stuck it ends, and nobody reads the Hessian.
+        return _Newton(trial.point.unless(stuck, point), stuck, trial.hessian, -slope)
 
     start = evaluate(x0)
     final, taken = iterate(

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from matnb.blocks.foreign import is_missing_value
 from matnb.errors import OptionError, UnsupportedError
 from matnb.lazy import special
 from matnb.lazy.array import DistArray
@@ -102,13 +103,13 @@ class SGDClassifier(StochasticGradient, Classifier):
         rows = rows_from(X, "SGDClassifier", getattr(self, "n_features_in_", None))
         if classes is None and not hasattr(self, "classes_"):
             raise OptionError("SGDClassifier: the first partial_fit needs classes=, the list of all classes")
-        known = self.classes_ if hasattr(self, "classes_") else np.unique(np.asarray(classes))
-        check_incoming(y)
-        if classes is not None and not np.array_equal(known, np.unique(np.asarray(classes))):
+        known = self.classes_ if hasattr(self, "classes_") else _listed(classes)
+        if classes is not None and not np.array_equal(known, listed := _listed(classes)):
             raise OptionError(
-                f"SGDClassifier: classes={list(classes)!r}, but the first call had {known.tolist()}; "
+                f"SGDClassifier: classes={listed.tolist()}, but the first call had {known.tolist()}; "
                 "leave classes out, or call fit"
             )
+        check_incoming(y)
         labels = np.asarray(y)
         if (new := np.setdiff1d(labels, known)).size:
             raise OptionError(
@@ -142,6 +143,15 @@ class SGDClassifier(StochasticGradient, Classifier):
         if scores.ndim == 1:
             return shares[:, None] * np.array([-1.0, 1.0]) + np.array([1.0, 0.0])
         return shares / shares.sum(axis=1, keepdims=True)
+
+
+def _listed(classes: Any) -> Classes:
+    missing = [one for one in np.asarray(classes, dtype=object).ravel().tolist() if is_missing_value(one)]
+    if missing:
+        raise OptionError(
+            f"SGDClassifier: classes= has {missing[0]!r}, which is a missing value and no class; leave it out"
+        )
+    return np.unique(np.asarray(classes))
 
 
 def _signs(codes: DistArray, num_classes: int) -> DistArray:

@@ -18,7 +18,7 @@ from matnb.lazy.functions.shaping import concatenate
 from matnb.learn.arguments import one_of, real, seed_from, weights_from, whole
 from matnb.learn.estimator import Estimator
 from matnb.learn.learner import Learner
-from matnb.learn.optimizers import SGD
+from matnb.learn.optimizers import SGD, Parameters
 from matnb.learn.regularizers import L1
 from matnb.learn.score_losses import SPARSE_INTERCEPT_DECAY, LinearScore, ScoreLoss
 from matnb.sources.from_memory import memory
@@ -71,12 +71,12 @@ class DescentProgress:
             weights, intercept = weights[:, None], intercept[None]
         return cls(weights.T, intercept, int(learner.history_.epoch[-1]) + 1, learner.n_iter_)
 
-    def parameters(self, is_single: bool) -> dict[str, Doubles]:
+    def parameters(self, is_single: bool) -> Parameters:
         """Return them as a learner has them."""
         weights, intercept = self.weights.T, self.intercept
         if is_single:
             weights, intercept = weights[:, 0], intercept[0]
-        return {"weights": weights, "intercept": intercept}
+        return {"weights": asarray(weights), "intercept": asarray(intercept)}
 
     def state(self) -> Doubles:
         """Return what steps row by row go on from."""
@@ -190,7 +190,7 @@ class StochasticGradient(Estimator):
             steps = _steps_of(X, targets, replace(self._row_descent(learner), patience=None), state)
             return DescentProgress.by_rows(steps, X.shape[1], name, 0 if before is None else before.passes)
         if before is not None:
-            learner.begin_at(before.parameters(y.ndim == 1), before.count, X, targets)
+            learner._begin_at(before.parameters(y.ndim == 1), before.count)
         found = DescentProgress.by_batches(learner.partial_fit(X, targets, batch_size=size))
         return found if before is None else replace(found, passes=before.passes + 1)
 
@@ -218,7 +218,9 @@ def _steps_of(
     if state is None:
         size = descent.state_size(p, targets.shape[1] - descent.is_weighted)
         state = concatenate([zeros(size - 2), asarray([1.0, 0.0])])
-    num_bytes = 16 * int(X.nnz) if X.sparse else 8 * X.size
+    num_bytes = 16 * X.size if X.sparse else 8 * X.size
+    if X.sparse and num_bytes > PART_BYTES:  # else entries need not be counted
+        num_bytes = 16 * int(X.nnz)
     row_bytes = max(1, num_bytes // max(1, n)) + 8 * targets.shape[1]
     if n * row_bytes <= PART_BYTES:
         return row_steps(X, targets, state, descent)
@@ -226,7 +228,7 @@ def _steps_of(
     for number in range(descent.passes):
         rows, own, total_loss = X, targets, 0.0
         if descent.seed is not None:
-            order = np.random.default_rng([descent.seed, descent.epoch + number]).permutation(n)
+            order = descent.order(number, n)
             rows, own = take(X, order, axis=0), take(targets, order, axis=0)
         for start in range(0, n, size):
             part = slice(start, start + size)

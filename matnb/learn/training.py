@@ -300,6 +300,12 @@ class Training:
         self.check(parameters)
         return LearningRun(here(self.started(parameters)), LearningHistory())
 
+    def going_on(self, parameters: Parameters, count: int) -> LearningRun:
+        """Return a run that goes on from parameters learned in ``count`` batches; nothing is computed."""
+        state, behind = self.started(parameters), asarray(float(count))
+        replicas = [{**one, "count": behind} for one in state["replicas"]]
+        return LearningRun({"replicas": replicas, "count": behind}, LearningHistory())
+
     def started(self, parameters: Parameters) -> State:
         """Return the state before the first batch."""
         kept = self.optimizer.start(parameters) if self.has_gradient else {}

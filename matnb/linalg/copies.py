@@ -118,7 +118,7 @@ def copies_missing(
     total: DistArray,
     most: int,
 ) -> tuple[DistArray, DistArray]:
-    """Return whether a larger value than the last one found is missing, and what the search goes on with.
+    """Return whether the search goes on, as a larger value than the last one found is missing, and with what.
 
     Parameters
     ----------
@@ -135,8 +135,8 @@ def copies_missing(
 
     Returns
     -------
-    is_missing
-        Where neither it is known to be missing nor not to be, the search is given up: it does not end well.
+    goes_on
+        Also where it is neither known to be missing nor not to be: then the search does not end well.
     before
         As :func:`searched` takes it.
     """
@@ -154,4 +154,5 @@ def copies_missing(
 
     start = _Shares(first, asarray(np.ones(4)), zeros(4), zeros(4))
     last, _ = iterate(step, start, until=lambda old, new: tells(new), max_iterations=most)
-    return (last.pivots[2:] <= 0).any(), where(tells(last), total, _GIVEN_UP)
+    is_known = tells(last)
+    return (last.pivots[2:] <= 0).any() | ~is_known, where(is_known, total, _GIVEN_UP)

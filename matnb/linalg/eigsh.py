@@ -171,13 +171,12 @@ def _searched(
         known = V[: num_kept_of(k, m, k)]
         start = outside(known, rng)
         begin = LanczosStep(zeros(n), start, asarray(0.0), asarray(0.0))
-        is_missing, before = copies_missing(
+        goes_on, before = copies_missing(
             partial(_away_from, known, apply), begin, found.bounds, found.total, m * most
         )
         # The method goes on with the pairs found, and what is away from them from where that was met.
         projected = where(kept, state.basis.projected, 0.0)
         again = Basis(where(kept[:, None], V, 0.0), projected, start, asarray(0.0))
-        goes_on = is_missing | (before == np.inf)
         return cond(
             goes_on,
             lambda: _EigenSearch(again, asarray(k), state.values, asarray(np.inf), before),

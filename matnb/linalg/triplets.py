@@ -89,7 +89,7 @@ def largest_triplets(
         bases, kept = state.bases, arange(size) < k
         known = bases.right[: num_kept_of(k, size, k)]
         start = outside(known, rng)
-        is_missing, before = copies_missing(
+        goes_on, before = copies_missing(
             partial(bidiagonal_outside, known, products),
             LanczosStep(zeros(m), start, asarray(0.0), asarray(0.0)),
             found.bounds,
@@ -100,7 +100,7 @@ def largest_triplets(
         left, right = (where(kept[:, None], one, 0.0) for one in (bases.left, bases.right))
         again = _Bases(left, right, where(kept, bases.seen, 0.0), start, asarray(0.0))
         return cond(
-            is_missing | (before == np.inf),
+            goes_on,
             lambda: _BidiagonalSearch(again, asarray(k), state.values, asarray(np.inf), before),
             lambda: state,
         )

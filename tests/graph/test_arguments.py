@@ -9,6 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 import matnb as mn
+from matnb.expr.traverse import topological
+from matnb.ops.mapping import Replicated
 
 ALGORITHMS = {
     name: getattr(mn.graph, name)
@@ -55,3 +57,39 @@ def test_a_graph_without_vertices() -> None:
     assert int(number) == 0
     assert labels.shape == (0,)
     assert mn.graph.betweenness(A).compute().shape == (0,)
+
+
+def is_checked(array: mn.DistArray) -> bool:
+    """Whether anything is looked at on workers before it is computed."""
+    return any(isinstance(node, Replicated) for node in topological([array.expression]))
+
+
+WEIGHTS = {
+    "ordinary": ([1.0, 0.5, 2.0, 3.0], False),
+    "single precision": (np.array([1.0, 0.5, 2.0, 3.0], np.float32), False),
+    "whole numbers": ([1, 5, 2, 3], False),
+    "booleans": ([True, True, True, True], False),
+    "a stored zero": ([1.0, 0.0, 2.0, 3.0], False),
+    "far apart": ([1e-290, 1e290, 1.0, 1.0], False),
+    "negative": ([1.0, -0.5, 2.0, 3.0], True),
+    "NaN": ([1.0, np.nan, 2.0, 3.0], True),
+    "infinite": ([1.0, np.inf, 2.0, 3.0], True),
+    "sums that are too large": ([6e299, 6e299, 1.0, 1.0], True),
+    "sums that are too small": ([1.0, 1.0, 1e-301, 1.0], True),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_weights_that_came_from_here_are_looked_at_here(name: str) -> None:
+    values, is_bad = WEIGHTS[name]
+    A = sp.csr_array((values, ([0, 0, 1, 2], [1, 2, 2, 0])), shape=(3, 3))
+    ranks, of_workers = (
+        mn.graph.pagerank(one, tolerance=None, max_iterations=5).ranks for one in (A, mn.asarray(A) * 1)
+    )
+    assert is_checked(ranks) == is_bad
+    if is_bad:
+        for one in (ranks, of_workers):
+            with pytest.raises(mn.errors.OptionError, match=r"pagerank: .*weight"):
+                one.compute()
+    else:
+        np.testing.assert_array_equal(ranks.compute(), of_workers.compute())

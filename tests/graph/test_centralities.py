@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -145,6 +147,10 @@ def test_katz_takes_negative_weights_but_no_nan() -> None:
 
 def test_complex_weights_are_refused() -> None:
     A = sp.csr_array(np.array([[0, 1j], [1.0, 0]]))
-    for ranking in (mn.graph.pagerank, mn.graph.hits, mn.graph.eigenvector_centrality):
+    by_weight: list[Callable[[object], object]] = [
+        mn.graph.pagerank, mn.graph.hits, mn.graph.eigenvector_centrality, mn.graph.louvain,
+        mn.graph.markov_clustering, lambda A: mn.graph.modularity(A, [0, 1]),
+    ]  # fmt: skip
+    for function in by_weight:
         with pytest.raises(mn.errors.DTypeError, match="weights of dtype complex128 have no order"):
-            ranking(A)
+            function(A)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import matnb as mn
 from matnb.lazy.functions.row_distances import nearest_rows, row_distances
+from matnb.learn.distances import nearest
 from matnb.ops.interpret import interpret
 
 
@@ -103,6 +104,43 @@ def _far_apart(X: np.ndarray, k: int) -> list[int]:
     for _ in range(k - 1):
         chosen.append(int(exact(X, X[chosen]).min(axis=1).argmax()))
     return chosen
+
+
+# Places of rows that are centers, of 400 near ones and one far away.
+TWINS = {
+    "each twice but the far one": [0, 0, 1, 1, 2, 2, 400],
+    "some twice, and the far one too": [0, 4, 4, 8, 400, 400],
+    "one three times": [3, 3, 3, 7, 400],
+    "none": [0, 4, 8, 400],
+    "all the same": [5, 5, 5],
+}
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("value", [1e9, 1e15])
+def test_equal_centers_take_nothing_from_the_others(value: float, name: str, kind: str) -> None:
+    X = with_far(value)
+    centers = X[TWINS[name]]
+    expected = exact(X, centers).argmin(axis=1)  # of equal ones the first
+    found = nearest(mn.asarray(as_given(X, kind)), mn.asarray(centers)).compute()
+    np.testing.assert_array_equal(found, expected)
+    batches = mn.learn.MiniBatchKMeans(len(centers), init=centers, n_init=1, random_state=0, max_iter=1)
+    batches.fit(as_given(X, kind))
+    squares = exact(X, batches.cluster_centers_.compute())
+    np.testing.assert_array_equal(batches.labels_.compute(), squares.argmin(axis=1))
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("value", [1e6, 1e9, 1e15])
+def test_a_far_row_ends_no_search_early(value: float, kind: str) -> None:
+    X = with_far(value)
+    for start in ([0, 4, 8, 12, 400], [1, 5, 2, 6, 400], [3, 7, 11, 0, 400]):
+        given_start: dict[str, Any] = {"init": X[start], "n_init": 1}
+        to_the_end = mn.learn.KMeans(5, tol=0.0, **given_start).fit(as_given(X, kind))
+        found = mn.learn.KMeans(5, **given_start).fit(as_given(X, kind))
+        assert to_the_end.n_iter_ > 2
+        assert found.inertia_ == pytest.approx(to_the_end.inertia_, rel=1e-3)
 
 
 @pytest.mark.parametrize("init", ["k-means++", "k-means||"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -97,6 +98,38 @@ def test_a_loop_has_two_ends() -> None:
     assert float(mn.graph.modularity(pair, [0, 1])) == pytest.approx(2 / 4 - 9 / 16 - 1 / 16)
 
 
+@pytest.mark.parametrize(
+    ("weights", "is_undirected"),
+    [
+        ([[3, 1], [2, 0]], False),
+        ([[3.0, 2.0], [2.0, 0.0]], True),
+        ([[1, 5, 0], [4, 0, 2], [0, 2, 1]], False),
+        ([[1.0, np.nan], [np.nan, 2.0]], True),
+        ([[1.0, np.nan], [1.0, 2.0]], False),
+        ([[2.0, 0.0], [1.0, 0.0]], False),
+        ([[True, True], [True, False]], True),
+        ([[True, True], [False, True]], False),
+    ],
+)
+@pytest.mark.parametrize("asked", ["degree", "weighted", "centrality"])
+def test_what_is_asked_of_a_matrix_does_not_change_whether_it_is_undirected(
+    asked: str, weights: list[list[float]], is_undirected: bool
+) -> None:
+    matrix = sp.csr_array(np.array(weights))
+    function = {
+        "degree": mn.graph.degree,
+        "weighted": partial(mn.graph.degree, weighted=True),
+        "centrality": mn.graph.degree_centrality,
+    }[asked]
+    np.testing.assert_array_equal(function(matrix), function(matrix, directed=not is_undirected))
+
+
+def test_a_zero_stored_one_way_is_an_edge_of_a_directed_graph() -> None:
+    one_way = sp.csr_array(([1.0, 0.0], ([0, 0], [0, 1])), shape=(2, 2))
+    assert mn.graph.degree(one_way).compute().tolist() == [2, 0]
+    assert mn.graph.degree(one_way, weighted=True).compute().tolist() == [1.0, 0.0]
+
+
 BY_EDGES: dict[str, Callable[[object], mn.DistArray]] = {
     "degree": mn.graph.degree,
     "bfs": lambda A: mn.graph.bfs(A, 0).levels,
@@ -146,7 +179,7 @@ MASKED: dict[str, Callable[[mn.DistArray], mn.DistArray]] = {
 
 
 @pytest.mark.parametrize("name", MASKED)
-def test_zeros_that_a_mask_leaves_are_told_once(name: str) -> None:
+def test_zeros_that_a_mask_leaves_are_warned_of_once(name: str) -> None:
     matrix = mn.asarray(sp.csr_array(some_weights()))
     masked = MASKED[name](matrix)
     with pytest.warns(StoredZerosWarning, match=r"degree of .*\.eliminate_zeros\(\)") as caught:
@@ -159,12 +192,13 @@ def test_zeros_that_a_mask_leaves_are_told_once(name: str) -> None:
         mn.graph.pagerank(
             MASKED[name](mn.asarray(sp.csr_array(some_weights() * 1.25)))
         )  # by weight: 0 is none
+        mn.graph.degree(MASKED[name](mn.asarray(sp.csr_array(some_weights() * 1.5))), weighted=True)
         degrees = mn.graph.degree(without).compute()
     wanted = (without.to_scipy().toarray() != 0).sum(axis=1)
     np.testing.assert_array_equal(degrees, wanted)
 
 
-def test_other_products_are_not_told_of() -> None:
+def test_other_products_are_not_warned_of() -> None:
     matrix = mn.asarray(sp.csr_array(some_weights()))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -177,3 +211,26 @@ def test_other_products_are_not_told_of() -> None:
             matrix @ matrix,
         ):
             mn.graph.degree(graph)
+
+
+def test_masks_of_any_depth_are_found() -> None:
+    some = mn.asarray(sp.csr_array(some_weights() * 1.75))
+    deep = some * (some > 0.5)
+    for _ in range(3000):
+        deep = deep * 2.0
+    with pytest.warns(StoredZerosWarning, match=r"a comparison \(greater\)"):
+        mn.graph.degree(deep)
+    stored = sp.csr_array(some_weights() > 0)
+    mask, shared = mn.asarray(stored), mn.asarray(sp.csr_array(np.eye(N, dtype=bool)))
+    for _ in range(60):
+        shared = (shared & shared.T) | (shared & mask)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mn.graph.degree(some * shared)  # entries of booleans are stored where they are True
+    with pytest.warns(StoredZerosWarning, match="booleans"):
+        mn.graph.degree(some * (shared & (some > 0.5)))
+
+
+def test_errors_name_what_was_called() -> None:
+    with pytest.raises(mn.errors.OptionError, match=r"^degree_centrality: direction='upward'"):
+        mn.graph.degree_centrality(nx.path_graph(3), direction="upward")

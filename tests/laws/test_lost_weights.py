@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 import matnb as mn
 from matnb.errors import OptionError
+from matnb.graph import weighted_ways
+from matnb.graph.sssp import distances_along, tight_edges
 
 Graph = dict[tuple[int, int], float]
 
@@ -125,6 +127,20 @@ def is_forest(edges: Graph) -> bool:
         for vertex in joined:
             parts[vertex] = joined
     return True
+
+
+@pytest.mark.parametrize("name", ["betweenness", "edge_betweenness"])
+@pytest.mark.parametrize("weights", [(1, 1, 1e-23, 1), (1, 1e-20, 1), (5, 1, 1e-200, 1e-210, 1)])
+def test_numbers_of_paths_that_never_settle_are_refused(
+    weights: tuple[float, ...], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if edges whose weights are lost were left without an order: they go round in circles.
+    def unordered(matrix: mn.DistArray, at_source: mn.DistArray, far: mn.DistArray) -> mn.DistArray:
+        return tight_edges(matrix, distances_along(matrix, at_source, far))
+
+    monkeypatch.setattr(weighted_ways, "_ordered", unordered)
+    with pytest.raises(OptionError, match="did not settle in"):
+        getattr(mn.graph, name)(path(*weights), weighted=True).compute()
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -206,3 +206,16 @@ def test_ridge_of_features_whose_products_overflow_is_refused() -> None:
     model = mn.learn.Ridge()
     with pytest.raises(OptionError, match="products of features are beyond float64"):
         model.fit(Z * [1.0, 1e160], Z[:, 0]).coef_.compute()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("model", ["two", "three", "poisson"])
+@pytest.mark.parametrize("unit", [1e20, 3e30])
+def test_squares_of_single_precision_are_not_out_of_range(unit: float, model: str, solver: str) -> None:
+    # No square of such a number is one of float32.
+    _, Z = drawn("years")
+    X, y = (unit * Z).astype(np.float32), targets(model, Z)
+    dense, sparse = (fitted(model, solver, rows, y) for rows in (X, sp.csr_array(X)))
+    np.testing.assert_allclose(sparse.coef_, dense.coef_, rtol=1e-3)
+    assert np.isfinite(dense.coef_).all()
+    assert (np.asarray(dense.coef_) != 0).all()

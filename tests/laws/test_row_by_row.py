@@ -12,7 +12,11 @@ from sklearn import linear_model
 
 import matnb as mn
 from matnb.errors import ConvergenceWarning
+from matnb.lazy.array import wrap
+from matnb.lazy.functions.row_descent import Descent
 from matnb.learn import stochastic
+from matnb.ops.interpret import interpret
+from matnb.ops.row_descent import RowDescent
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(60, 11))
@@ -83,25 +87,63 @@ def test_it_is_scikit_learns(name: str, kind: str) -> None:
     np.testing.assert_allclose(learned(ours)[0], theirs.coef_, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["two classes", "three classes", "numbers"])
+@pytest.mark.parametrize("name", MODELS)
 def test_batches_go_on_from_rows_and_rows_from_batches(name: str) -> None:
     estimator, y, options = MODELS[name]
     classes = {} if estimator == "SGDRegressor" else {"classes": np.unique(y)}
-    once, alternating = (getattr(mn.learn, estimator)(batch_size=size, **options) for size in (20, 20))
-    for number in range(3):
+    by_rows, alternating = (getattr(mn.learn, estimator)(**options) for _ in range(2))
+    # A batch of one row is one step by rows, whose rate depends on the steps before.
+    for number, size in enumerate((2, 1, 1, 2, 3, 1, 2)):
+        part = slice(number, number + 1)
+        by_rows.partial_fit(X[part], y[part], **classes)
+        alternating.set_params(batch_size=size).partial_fit(X[part], y[part], **classes)
+    assert alternating.n_iter_ == by_rows.n_iter_ == 7
+    assert alternating.t_ == by_rows.t_ == 8
+    for ours, theirs in zip(learned(alternating), learned(by_rows), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["two classes", "three classes", "numbers"])
+@pytest.mark.parametrize(
+    "kinds", ["sparse, dense, sparse", "dense, sparse, float32", "sparse, float32, dense"]
+)
+def test_rows_of_one_kind_go_on_from_those_of_another(kinds: str, name: str) -> None:
+    estimator, y, options = MODELS[name]
+    # A strong penalty: the scale that weights of sparse rows share is soon far from 1.
+    given = {**options, "alpha": 0.05, "learning_rate": "constant", "eta0": 0.02, "fit_intercept": False}
+    classes = {} if estimator == "SGDRegressor" else {"classes": np.unique(y)}
+    same, mixed = (getattr(mn.learn, estimator)(**given) for _ in range(2))
+    for number, kind in enumerate(kinds.split(", ")):
         part = slice(20 * number, 20 * number + 20)
-        once.partial_fit(X[part], y[part], **classes)
-        alternating.partial_fit(X[part], y[part], **classes)
-        # No row of weight 0 has a loss: but the penalty moves weights, and the count goes on.
-        alternating.set_params(batch_size=1, alpha=0.0, learning_rate="constant", eta0=0.1)
-        alternating.partial_fit(X[:1], y[:1], sample_weight=[1e-300], **classes)
-        alternating.set_params(
-            batch_size=20, **{key: getattr(once, key) for key in ("alpha", "learning_rate", "eta0")}
-        )
-    assert once.n_iter_ == 3
-    assert alternating.n_iter_ == 6
-    assert alternating.t_ == 7
-    assert np.isfinite(learned(alternating)[0]).all()
+        rows = SPARSE[part].toarray().astype(np.float32)
+        same.partial_fit(rows.astype(np.float64), y[part], **classes)
+        as_kind = {"dense": rows.astype(np.float64), "float32": rows, "sparse": sp.csr_array(rows)}
+        mixed.partial_fit(as_kind[kind], y[part], **classes)
+    np.testing.assert_allclose(learned(mixed)[0], learned(same)[0], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("penalties", ["l2, l1", "l2, elasticnet, l2", "l2, l1, l2"])
+def test_sparse_rows_go_on_under_another_penalty_as_dense_ones_do(penalties: str) -> None:
+    given = {"alpha": 0.05, "learning_rate": "constant", "eta0": 0.02, "fit_intercept": False}
+    dense, sparse = (mn.learn.SGDRegressor(**given) for _ in range(2))
+    for number, penalty in enumerate(penalties.split(", ")):
+        part = slice(20 * number, 20 * number + 20)
+        for model, rows in ((dense, SPARSE[part].toarray()), (sparse, SPARSE[part])):
+            model.set_params(penalty=penalty).partial_fit(rows, NUMBERS[part])
+    np.testing.assert_allclose(learned(sparse)[0], learned(dense)[0], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.25, 1e-8])
+@pytest.mark.parametrize(("l1", "l2"), [(0.0, 0.1), (0.05, 0.0), (0.05, 0.1), (0.0, 0.0)])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_a_scale_of_weights_is_that_of_the_reference(kind: str, l1: float, l2: float, scale: float) -> None:
+    descent = Descent("squared_error", 0.1, l1, l2, 1.0, False, "constant", 0.02, 0.5, 0.0, passes=2)
+    state = np.concatenate([np.linspace(-1, 1, 11) / scale, [0.5, scale, 3]])
+    inputs = SPARSE if kind == "sparse" else X, NUMBERS[:, None], state
+    node = RowDescent(tuple(mn.asarray(one).expression for one in inputs), descent)
+    ours, theirs = np.asarray(wrap(node)), interpret(node)
+    np.testing.assert_allclose(ours[3:14] * ours[15], theirs[3:14] * theirs[15], rtol=1e-9)
+    np.testing.assert_allclose(np.delete(ours[14:], 1), np.delete(theirs[14:], 1), rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])

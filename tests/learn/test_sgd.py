@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 import matnb as mn
 from matnb.errors import ConvergenceWarning, OptionError, ShapeError, UnsupportedError
 from matnb.learn.score_losses import OF_CLASSES, OF_NUMBERS, LinearScore
+from matnb.learn.training import Training
 
 RNG = np.random.default_rng(4)
 N, P = 60, 4
@@ -151,6 +152,26 @@ class TestOnOne:
             clone(ours).partial_fit(X, CLASSES)
         with pytest.raises(ShapeError, match="X has 2 features, but it was fitted to 4"):
             ours.partial_fit(X[:, :2], CLASSES)
+
+    @pytest.mark.parametrize("classes", [[0, 1, np.nan], ["down", None], ["down", float("nan")]])
+    def test_a_missing_value_is_no_class(self, classes):
+        with pytest.raises(OptionError, match=r"classes= has (nan|None), which is a missing value"):
+            mn.learn.SGDClassifier().partial_fit(X, CLASSES, classes=classes)
+
+    def test_other_classes_than_at_first_are_shown_as_they_were_given(self):
+        ours = mn.learn.SGDClassifier().partial_fit(X, np.arange(N) % 2, classes=[1, 0])
+        with pytest.raises(OptionError, match=r"classes=\[0, 2\], but the first call had \[0, 1\]"):
+            ours.partial_fit(X, np.arange(N) % 2, classes=np.array([2, 0]))
+
+    def test_batches_go_on_from_what_was_learned_without_a_start(self, monkeypatch):
+        ours = mn.learn.SGDRegressor(batch_size=10, penalty="elasticnet").partial_fit(X, NUMBERS)
+        first = ours.coef_.compute()
+        monkeypatch.setattr(Training, "begun", lambda self, X, y: pytest.fail("started"))
+        assert not np.allclose(ours.partial_fit(X, NUMBERS).coef_, first)
+
+    def test_entries_of_rows_that_are_few_are_not_counted(self, monkeypatch):
+        monkeypatch.setattr(mn.DistArray, "nnz", property(lambda self: pytest.fail("counted")))
+        mn.learn.SGDRegressor(**IN_ORDER).fit(SPARSE, NUMBERS)
 
     def test_an_order_is_that_of_its_seed(self):
         options = {"batch_size": 7, "max_iter": 2, "tol": None}

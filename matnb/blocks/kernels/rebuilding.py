@@ -15,6 +15,8 @@ from operator import attrgetter
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from matnb.blocks.kernels.origins import is_users
 from matnb.errors import OptionError
 
@@ -137,46 +139,53 @@ def version_of(found: object) -> bytes:
     return blake2b(repr(list(_parts(found, {}))).encode(), digest_size=16).digest()
 
 
-_PLAIN = (int, float, complex, str, bytes, type(None))
+_PLAIN = (int, float, complex, str, bytes, type(None), type(...), range, slice, np.generic)
 
 
-def _parts(found: object, seen: dict[int, object]) -> Iterator[object]:
-    if id(found) in seen:
-        return
-    seen[id(found)] = found
-    below: Iterable[object] = ()
+def _parts(found: object, seen: dict[int, tuple[int, object]]) -> Iterator[object]:
     if isinstance(found, _PLAIN):
         yield found
-    elif isinstance(found, FunctionType):
+        return
+    if not isinstance(found, tuple | frozenset):  # of which equal ones may be one or several
+        if id(found) in seen:
+            yield "again", seen[id(found)][0]
+            return
+        seen[id(found)] = len(seen), found
+    below: Iterable[object] = ()
+    if isinstance(found, FunctionType):
         if is_users(found):
             yield _plain(found.__code__)
             below = _beside(found)
     elif isinstance(found, type):
         if found.__module__ != "builtins" and is_users(found):
             yield found.__qualname__
-            below = (
-                *found.__bases__,
-                *(one for name, one in sorted(vars(found).items()) if name[:2] != "__"),
-            )
+            below = *found.__bases__, *(one for one in sorted(vars(found).items()) if one[0][:2] != "__")
     elif isinstance(found, MethodType):
         below = found.__func__, found.__self__
     elif isinstance(found, partial):
-        below = found.func, *found.args, *found.keywords.values()
+        below = found.func, found.args, found.keywords
     elif isinstance(found, property):
         below = found.fget, found.fset
-    elif isinstance(found, tuple | list):
-        below = found
-    elif isinstance(found, dict):
-        below = found.values()
+    elif isinstance(found, tuple | list | set | frozenset | dict):
+        yield type(found).__name__, len(found)
+        below = found.items() if isinstance(found, dict) else found
+        below = sorted(found, key=_rank) if isinstance(found, set | frozenset) else below
     elif not isinstance(found, ModuleType):
         below = type(found), getattr(found, "__wrapped__", None)  # what a class holds, or a cache is of
     for one in below:
         yield from _parts(one, seen)
 
 
+def _rank(member: object) -> str:
+    # Where it is in a set, the same in every process.
+    if isinstance(member, frozenset):
+        return repr(sorted(map(_rank, member)))
+    return getattr(member, "__qualname__", None) or repr(member)
+
+
 def _beside(function: FunctionType) -> Iterator[object]:
-    yield from function.__defaults__ or ()
-    yield from (function.__kwdefaults__ or {}).values()
+    yield function.__defaults__
+    yield function.__kwdefaults__
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # nothing yet
             yield cell.cell_contents

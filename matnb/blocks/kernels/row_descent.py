@@ -74,6 +74,12 @@ class Descent:
         """Return how many numbers a state has: weights, intercepts, the weights' scale, and steps taken."""
         return num_targets * (num_features + 1) + 2
 
+    def order(self, number: int, num_rows: int) -> PlaceArray:
+        """Return the order in which a pass takes the rows."""
+        if self.seed is None:
+            return np.arange(num_rows)
+        return np.random.default_rng([self.seed, self.epoch + number]).permutation(num_rows)
+
     def is_settled(self, losses: Sequence[float]) -> bool:
         """Return whether the given number of passes brought no smaller loss."""
         if self.patience is None:
@@ -110,12 +116,14 @@ def descend(values: Sequence[Block], descent: Descent) -> Dense:
     before = to_numpy(values[2]).astype(np.float64)
     n, p = values[0].shape
     k = targets.shape[1] - descent.is_weighted
+    if descent.l1 > 0 or not isinstance(rows, Csr):
+        # These steps know no scale, but those of sparse rows before may have left one.
+        before[: p * k] *= before[-2]
+        before[-2] = 1.0
     losses = np.full(descent.passes, np.nan)
     state, made, last, is_finite = before.copy(), 0, n, True
     for number in range(descent.passes):
-        order = np.arange(n)
-        if descent.seed is not None:
-            order = np.random.default_rng([descent.seed, descent.epoch + number]).permutation(n)
+        order = descent.order(number, n)
         before = state.copy()
         total, failed = _one_pass(rows, targets, order, state, p, k, descent)
         if failed >= 0:

@@ -82,11 +82,7 @@ class FreedMemory:
         Seconds of processors that this process has taken.
     """
 
-    def __init__(
-        self,
-        worker: Worker,
-        process_seconds: Callable[[], float] = time.process_time,
-    ) -> None:
+    def __init__(self, worker: Worker, process_seconds: Callable[[], float] = time.process_time) -> None:
         self._worker, self._process_seconds = worker, process_seconds
         self._num_quiet = self._num_looks = 0
         self._at_look = self._at_return = process_seconds()

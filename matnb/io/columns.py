@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -269,18 +269,40 @@ def by_code_point(labels: Sequence[pyarrow.Array]) -> pyarrow.Array:
 # The columns of pieces, put together.
 
 
+class RowSpan(NamedTuple):
+    """Where the rows of a piece of text are, in bytes.
+
+    Attributes
+    ----------
+    start, stop
+        Where the first begins and the last ends.
+    is_first
+        Whether they are the first of their file.
+    end
+        Where the text ends, None for a compressed file.
+    file
+        Its place among the files.
+    """
+
+    start: int
+    stop: int
+    is_first: bool
+    end: int | None
+    file: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class TablePart(ReaderValue):
     """The columns of a piece; or the error that reading it met, which waits for those of pieces before it.
 
-    ``span`` has where rows of text begin and end, and whether they are the first of the file.
+    Only text has a ``span``.
     """
 
     number: int
     num_rows: int = 0
     columns: tuple[ColumnValues, ...] = ()
     error: FileFormatError | None = None
-    span: tuple[int, ...] = ()
+    span: RowSpan | None = None
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + sum(one.nbytes for one in self.columns)
@@ -296,7 +318,7 @@ class PartFacts:
     num_rows: int
     columns: tuple[tuple[ColumnKind, int, Any], ...]
     error: FileFormatError | None
-    span: tuple[int, ...] = ()
+    span: RowSpan | None = None
     integers: tuple[IntegerFacts | None, ...] = ()
 
 
@@ -382,8 +404,8 @@ class TableSource(PlainSource):
         """Whether pieces may hold integers and others of one column that no type holds together."""
         return False
 
-    def error_from(self, place: int, span: tuple[int, ...]) -> FileFormatError:
-        """Return the first error of the rows from a byte on, where the next piece begins elsewhere."""
+    def error_after(self, span: RowSpan) -> FileFormatError:
+        """Return the first error of the rows after some, where the next piece does not follow."""
         raise NotImplementedError
 
     @property
@@ -405,14 +427,16 @@ class TableSource(PlainSource):
         FileFormatError
             The first that reading met; and for a column that holds different things in two pieces.
         """
-        stop = None
+        last: RowSpan | None = None
         for one in summaries:
-            if one.span:
-                if stop is not None and one.span[0] != stop and not one.span[2]:
-                    raise self.error_from(stop, one.span)
-                stop = one.span[1]
+            if one.span is not None:
+                if last is not None and last.stop != (last.end if one.span.is_first else one.span.start):
+                    raise self.error_after(last)
+                last = one.span if one.span.end is not None else None
             if one.error is not None:
                 raise one.error
+        if last is not None and last.stop != last.end:
+            raise self.error_after(last)
         firsts = tuple(np.cumsum([0, *(one.num_rows for one in summaries)]).tolist())
         facts, places = [], []
         for place, name in enumerate(self.read_names):

@@ -15,6 +15,7 @@ from matnb.errors import FileFormatError, OptionError
 from matnb.io.columns import (
     ColumnKind,
     DTypes,
+    RowSpan,
     TablePart,
     TableSource,
     fit_float64,
@@ -166,11 +167,12 @@ class CsvTable(TableSource):
         """Read the rows of a piece; an error waits for those of the pieces before it."""
         chunks: list[list[pyarrow.Array]] = []
         held = 0
-        span: tuple[int, ...] = ()
+        span: RowSpan | None = None
+        end = None if self.stream.compressed else self.stream.size
         try:
             for lines in read_rows(self.stream, piece, self.begin, self.dialect, CHUNK_BYTES):
-                stop = (span[1] if span else lines.origin) + len(lines.data)
-                span = (lines.origin, stop, piece.start == self.begin)
+                stop = (span.stop if span else lines.origin) + len(lines.data)
+                span = RowSpan(lines.origin, stop, piece.start == self.begin, end)
                 columns = self._columns(lines)
                 if columns:
                     chunks.append(columns)
@@ -180,14 +182,14 @@ class CsvTable(TableSource):
         except FileFormatError as error:
             return TablePart(piece.number, error=error, span=span)
 
-    def error_from(self, place: int, span: tuple[int, ...]) -> FileFormatError:
-        """Return the first error of the rows from a byte on, where pieces do not fit to each other."""
+    def error_after(self, span: RowSpan) -> FileFormatError:
+        """Return the first error of the rows after some, where pieces do not fit to each other."""
         try:
-            for _ in replace(self, begin=place).parts(Piece(0, place, self.file.size)):
+            for _ in replace(self, begin=span.stop).parts(Piece(0, span.stop, self.file.size)):
                 pass  # none of the rows is kept
         except FileFormatError as error:
             return error
-        return self.file.error(f"quotes that do not pair, after byte {place:,}")
+        return self.file.error(f"quotes that do not pair, after byte {span.stop:,}")
 
     def parts(self, piece: Piece) -> Iterator[TablePart]:
         """Yield the columns of some rows of a piece at a time."""

@@ -22,6 +22,7 @@ from matnb.io.columns import (
     ColumnKind,
     ColumnValues,
     DType,
+    RowSpan,
     TablePart,
     TableSource,
     kind_of,
@@ -154,8 +155,9 @@ class TableFiles(TableSource):
         """Read a piece of one of the files."""
         assert isinstance(piece, FilePiece), "it is one of pieces()"
         part = self._with_keys(self.tables[piece.place].parse(piece), piece.place)
-        has_span = isinstance(part, TablePart) and part.span  # files of lists have parts of their own
-        return replace(part, span=(*part.span, piece.place)) if has_span else part
+        if not isinstance(part, TablePart) or part.span is None:  # files of lists have parts of their own
+            return part
+        return replace(part, span=part.span._replace(file=piece.place))
 
     def _with_keys(self, part: TablePart, place: int) -> TablePart:
         if not self.keys or part.error is not None:
@@ -168,9 +170,9 @@ class TableFiles(TableSource):
         """Whether pieces may hold integers and others of one column that no type holds together."""
         return any(table.may_widen or table.kinds != self.tables[0].kinds for table in self.tables)
 
-    def error_from(self, place: int, span: tuple[int, ...]) -> FileFormatError:
-        """Return the first error of the rows of a file from a byte on."""
-        return self.tables[span[-1]].error_from(place, span)
+    def error_after(self, span: RowSpan) -> FileFormatError:
+        """Return the first error of the rows of a file after some."""
+        return self.tables[span.file].error_after(span)
 
     def parts(self, piece: Piece) -> Iterator[TablePart]:
         """Yield the columns of some rows of a piece at a time."""

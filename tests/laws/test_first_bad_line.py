@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import matnb as mn
 from matnb.errors import FileContentWarning, FileFormatError
 from matnb.io import delimited, lines
+from matnb.io.columns import RowSpan
 from matnb.io.source import facts_of_piece, merge_facts, open_source, parse_piece
 
 GOOD = {
@@ -172,5 +173,5 @@ def test_looking_for_the_first_error_keeps_no_rows(tmp_path: Path, monkeypatch: 
     rows = "".join(f"{number},text\n" for number in range(5000))
     (tmp_path / "a.csv").write_text(f"n,t\n{rows}x,y,z\n{rows}")
     source = open_source(tmp_path / "a.csv").within(20_000)
-    error = source.error_from(4, (0, 0))  # type: ignore[attr-defined]  # of a table of text
+    error = source.error_after(RowSpan(0, 4, True, None))  # type: ignore[attr-defined]  # of a table of text
     assert error.line == 5002

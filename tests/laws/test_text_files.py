@@ -86,6 +86,7 @@ BROKEN = st.sampled_from(['1,"a\n', '1,a"b"\n', '"', '1,"a"b\n', '1,"\n', '1,""a
 @SMALL
 @given(st.lists(BROKEN, min_size=1, max_size=3), st.integers(0, 6), st.integers(2, 60))
 @example(['1,"a\n', '1,"\n', '1,"a\n'], 0, 2)
+@example(['1,"a\n', '1,"\n', '1,"\n'], 0, 2)
 def test_broken_quotes_are_told_at_one_line_for_any_cuts(
     broken: list[str], before: int, num_pieces: int
 ) -> None:
@@ -105,6 +106,16 @@ def test_broken_quotes_are_told_at_one_line_for_any_cuts(
         assert line == first
     elif line is not None and line != first:
         assert text.splitlines(keepends=True)[first - 1].count('"') % 2  # it pairs with a later one
+
+
+@pytest.mark.parametrize("last", ['1,"\n', '1,"', '",1\n', '"', '1,"\n\n', '1,"\r\n', '"\n2,b\n2,c\n'])
+@pytest.mark.parametrize("before", ["", '7,"x\ny"\n', "7,x\n" * 9])
+def test_a_quote_that_is_open_at_the_end_loses_no_row(last: str, before: str) -> None:
+    text = f"n,t\n{before}{last}"
+    for num_pieces in (1, 2, 3, 5, len(text)):
+        with pytest.raises(FileFormatError, match="a quoted field that is not closed") as caught:
+            read(text, num_pieces)
+        assert caught.value.line == 2 + before.count("\n")
 
 
 @pytest.mark.parametrize("quoted_number", ['"5"', '"05"', '"NA"', '"true"'])

@@ -370,11 +370,7 @@ def apply_over_axes(
 
 @implements(np.fromfunction)
 def fromfunction(
-    function: Callable[..., object],
-    shape: Sequence[int],
-    *,
-    dtype: npt.DTypeLike = float,
-    **kwargs: object,
+    function: Callable[..., object], shape: Sequence[int], *, dtype: npt.DTypeLike = float, **kwargs: object
 ) -> object:
     """``numpy.fromfunction``: the function is called once, on DistArrays of coordinates, and recorded."""
     lengths, element = tuple(shape), number_dtype(dtype)

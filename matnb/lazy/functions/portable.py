@@ -538,10 +538,7 @@ class _Sender(cloudpickle.Pickler):  # type: ignore[misc]  # without types
     """Writes a user's functions, classes and modules by value, and code with its file, which errors name."""
 
     def __init__(
-        self,
-        buffer: BytesIO,
-        read: Mapping[ModuleType, set[str]],
-        left: Mapping[int, tuple[str, str]],
+        self, buffer: BytesIO, read: Mapping[ModuleType, set[str]], left: Mapping[int, tuple[str, str]]
     ) -> None:
         super().__init__(buffer)
         self._read, self._left = read, left

@@ -23,7 +23,7 @@ from matnb.config import environment_without_settings, variables_at_start
 _MIB = 2**20
 # Tiles and temporaries of kernels are smaller; larger blocks leave as soon as they are freed.
 MAPPED_BYTES = 8 * _MIB
-TOP_BYTES = 64 * _MIB  # freed at the end of an arena, before it shrinks
+TOP_BYTES = 32 * _MIB  # freed at the end of an arena of a thread; trimming leaves less than that there
 DASKS_MAPPED_BYTES = 128 * 1024  # glibc's default, which no longer adapts once a threshold is set
 _TRIM, _MAPPED = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
 _SET_BY_DASK = "MALLOC_TRIM_THRESHOLD_"

@@ -12,7 +12,7 @@ from matnb.lazy.loop import cond
 from matnb.lazy.random import Generator
 
 _ROUNDING = 1e-13  # of a vector whose every part was taken away this share is left, or less
-_LEAST = 1e-140
+_LEAST = 1e-140  # of a number whose square, and that of a small share of it, are normal numbers
 _TOO_LITTLE = 0.5**0.5  # of a vector where less is left, rounding is too large a part
 
 

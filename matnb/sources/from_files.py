@@ -186,7 +186,8 @@ class _TableRows(FileRows):
                     filled = 0
 
     def _parts(self) -> Iterator[TablePart]:
-        for piece in self._source.pieces(_count_of(self.file)):
+        # From the beginning on: only rows before it tell whether a byte of text is inside quotes.
+        for piece in self._source.pieces(1):
             yield from self._source.parts(piece)
 
     def _rows_at_once(self, parsed: int, seen: int, wanted: Wanted) -> int:

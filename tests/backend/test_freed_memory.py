@@ -71,8 +71,9 @@ def test_temporaries_use_the_memory_of_the_last_and_what_is_let_go_returns_to_th
     assert on_worker(client, resident_bytes) > at_rest + 250 * MIB
     del large
     assert float((small + 1).sum()) > 0  # with which the workers hear what was let go
-    # Though it is asked all the time. Kernels that were loaded for it stay, and pages that others share.
-    wait_until(lambda: on_worker(client, resident_bytes) < at_rest + 150 * MIB)
+    wait_until(
+        lambda: on_worker(client, resident_bytes) < at_rest + 100 * MIB
+    )  # though it is asked all the time
 
 
 @has_glibc

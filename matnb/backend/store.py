@@ -310,11 +310,14 @@ class Store:
         """Tell whether there was a handle on an array when it was looked last."""
         return entry not in self._idle
 
-    def trim(self, budget_bytes: int) -> None:
-        """Drop arrays, the cheapest to make again for their bytes first, until a budget is met."""
+    def trim(self, budget_bytes: int, needed: Collection[Expr] = ()) -> None:
+        """Drop arrays, the cheapest to make again for their bytes first, until a budget is met.
+
+        Those of expressions that are ``needed`` stay.
+        """
         with self._lock:
             excess = self.num_bytes - budget_bytes
-            for entry in self._going() if excess > 0 else ():
+            for entry in self._going(needed) if excess > 0 else ():
                 if excess <= 0:
                     return
                 # One that is larger than all of the budget was never to stay.

@@ -376,8 +376,11 @@ class Planner:
         return self._with_ahead(held)
 
     def trim(self) -> None:
-        """Drop arrays until those that are left are within the memo's budget."""
-        self._store.trim(budget_bytes=self.memo_bytes)
+        """Drop arrays until those that are left are within the memo's budget.
+
+        What loops and branches gave to the run that is under way stays for it: no plan makes that again.
+        """
+        self._store.trim(self.memo_bytes, [n for n in self.in_use if isinstance(n, Loop | Cond | Final)])
 
     @property
     def memo_bytes(self) -> int:

@@ -136,7 +136,10 @@ class Runner:
         self.log.record = record or active_recording()
         try:
             with self.log.stopping():
-                return self.retried(lambda: self._attempt(roots, live, fetch))
+                found = self.retried(lambda: self._attempt(roots, live, fetch))
+            self.planner.in_use = set()
+            self.planner.trim()
+            return found
         finally:
             self.log.record = None
             self.planner.in_use = set()

@@ -44,6 +44,12 @@ def another(kind: str, package: str) -> list[str]:
     return [sys.executable, "-c", ANOTHER.format(kind=kind, change=CHANGES[package])]
 
 
+def num_started(session: mn.session.Session) -> int:
+    """Return how many workers have come and are no longer starting."""
+    workers = session.cluster.client.scheduler_info(n_workers=-1)["workers"].values()
+    return sum(one["status"] == "running" for one in workers)
+
+
 def runs_nothing(cluster: CliCluster, name: str) -> bool:
     """Tell whether a worker lives and was never asked to run a function that was sent."""
     return cluster.workers[name].poll() is None and b"out-of-band" not in cluster.log(name)
@@ -91,7 +97,8 @@ def test_a_worker_that_joins_and_hangs_holds_up_nobody_and_is_used_once_it_answe
     with mn.connect(cluster.address, timeout_seconds=60) as session:
         x = mn.asarray(np.arange(100.0), blocks=4).persist()
         cluster.start_worker("hanging")
-        wait_until(lambda: session.cluster.has_newcomers)
+        # One that is stopped while it starts has not come yet: nothing is asked of it.
+        wait_until(lambda: session.cluster.has_newcomers and num_started(session) == 2)
         cluster.workers["hanging"].send_signal(signal.SIGSTOP)
         took = []
         for number in range(12):

@@ -25,11 +25,7 @@ from matnb.blocks.kernels.shaping import join
 from matnb.blocks.layout import Layout
 from matnb.config import Config
 from matnb.errors import CellCancelled, ClusterError, TooLargeError, WorkerLostError
-from matnb.events import (
-    Event,
-    LoopAdvanced,
-    WorkersLost,
-)  # fmt: skip
+from matnb.events import Event, LoopAdvanced, WorkersLost
 from matnb.expr.client_data import copied, held, keep_copy, keep_in_file, lost_copy
 from matnb.expr.control import Cond, Final, Loop, results_of
 from matnb.expr.nodes import Data, Expr, Literal
@@ -525,8 +521,8 @@ class LoopRunner:
             if isinstance(error, TaskFailed):
                 tasks, record = plan.tasks(), self._log.record
                 raise cell_error(error.failed, plan.stages, tasks, record, plan.origins) from None
-            if isinstance(error, CellCancelled):
-                raise CellCancelled(f"{error}{_lost_words(node, totals.iterations)}") from None
+            if isinstance(error, KeyboardInterrupt):  # a bare one came between two tasks
+                raise CellCancelled(f"{str(error) or 'interrupted'}{_lost_words(node, totals)}") from None
             raise
         if totals.num_pauses:
             self._gang.forget()  # where the driver ran the last part
@@ -645,10 +641,10 @@ def _span(node: Loop | Cond, first: int) -> Span:
     return Span(first, limit, node.body.until is not None)
 
 
-def _lost_words(node: Loop | Cond, num_done: int) -> str:
+def _lost_words(node: Loop | Cond, done: LoopTotals) -> str:
     if not isinstance(node, Loop):
         return ""
-    return f", after at least {plural_text(num_done, 'iteration')} of a loop, whose state is not kept"
+    return f", after at least {plural_text(done.iterations, 'iteration')} of a loop, whose state is not kept"
 
 
 def missing_results(node: Loop | Cond, order: Collection[Expr], store: Container[Expr]) -> list[Expr]:

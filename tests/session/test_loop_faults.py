@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -64,6 +65,22 @@ def test_an_interrupt_ends_a_loop(processes: bool) -> None:
         assert tasks_on_scheduler(session) <= 12
         np.testing.assert_allclose(slow_loop(3).compute(), answer(3))
     mn.stop()
+
+
+def test_an_interrupt_that_comes_between_two_tasks_of_a_loop_tells_of_the_loop() -> None:
+    def interrupts(event: Event) -> None:
+        if isinstance(event, LoopAdvanced) and event.iterations >= 3:
+            signal.raise_signal(signal.SIGINT)  # a listener is called on the driver, while no task runs
+
+    with mn.start(processes=False, workers=1, threads=2, engine="dask") as session:
+        ends = session.subscribe(interrupts)
+        with pytest.raises(CellCancelled) as caught:
+            slow_loop(10).compute()
+        ends()
+        told = re.fullmatch(r"interrupted, after at least (\d+) iterations of a loop, .*", str(caught.value))
+        assert told is not None
+        assert int(told[1]) >= 3
+        np.testing.assert_allclose(slow_loop(3).compute(), answer(3))
 
 
 @pytest.mark.slow

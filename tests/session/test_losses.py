@@ -133,11 +133,10 @@ def test_a_cluster_of_others_is_left_as_it_was() -> None:
             assert not session.cluster.owned
             x = mn.asarray(np.arange(1000.0), blocks=3)
             assert float((x * x).sum()) == pytest.approx(332_833_500)
-        end = time.monotonic() + 5
-        while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
-            assert time.monotonic() < end
-            time.sleep(0.05)
-        assert client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.plugins)) == before
+        wait_until(lambda: not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)))
+        wait_until(
+            lambda: client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.plugins)) == before
+        )
         assert client.submit(lambda: 1).result() == 1
     mn.stop()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from distributed import Client, LocalCluster
 from kernels import book_of, client_of, texts
+from waiting import wait_until
 from watched_kernel import VIEW, WatchedKernel
 
 pytestmark = pytest.mark.notebook
@@ -205,4 +206,4 @@ def test_two_notebooks_on_one_cluster_each_have_their_own(tmp_path: Path) -> Non
         assert "stopped" not in pictures(second)[0]["text/plain"]
         second.run("mn.stop()")
         assert second.errors == []
-        assert client.run(lambda dask_worker: sorted(dask_worker.plugins)) == before
+        wait_until(lambda: client.run(lambda dask_worker: sorted(dask_worker.plugins)) == before)

@@ -31,6 +31,9 @@ class Evaluator(Protocol):
     def facts(self, node: Expr, with_values: bool = False) -> ArrayFacts:
         """Return what is known of an expression, computing nothing; with values of what is on the workers."""
 
+    def has_session(self) -> bool:
+        """Tell whether there is a session, so that asking for a value starts none."""
+
     def layout(self, node: Expr) -> Layout | None:
         """Return where the blocks of an expression are, or None while it is lazy."""
 

@@ -690,6 +690,9 @@ class _Evaluator:
             check_closed(node)
         return current_session().explain(roots, stage, measured)
 
+    def has_session(self) -> bool:
+        return _looked_at() is not None
+
     def layout(self, node: Expr) -> Layout | None:
         stored = _stored(node)
         return None if stored is None else stored.layout

@@ -17,8 +17,8 @@ from matnb.io.texts import NO_VALUE, checked_marks, numbers_in, present, times_i
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.foreign_names import refuse_dask
-from matnb.pictures.tables import short_text
 from matnb.tables.pandas_names import OF_COLUMNS, no_table_name
+from matnb.tables.showing import short_text
 
 if TYPE_CHECKING:
     import pyarrow
@@ -157,7 +157,12 @@ class Column:
     def __repr__(self) -> str:
         summary = f"column{f' {self.name!r}' if self.name else ''} of {len(self):,} x {self._word()}"
         if self.seen is None:
-            return f"{summary}, values not computed: compute() returns them"
+            from matnb.tables.table import Table  # which is made of columns
+
+            note = Table({self.name: self})._looked()
+            summary = f"{summary}; {note}" if note else summary
+        if self.seen is None or not self.seen[0]:
+            return summary
         first, last = (", ".join(map(self._shown, part)) for part in self.seen)
         return f"{first}{', ..., ' if last else ''}{last}\n{summary}"
 

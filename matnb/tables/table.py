@@ -16,13 +16,13 @@ from matnb.lazy.creation import asarray, coo_array
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.foreign_names import refuse_dask
 from matnb.pictures.quantities import bytes_text
-from matnb.pictures.tables import table_html, table_text, value_text
 from matnb.tables.columns import Column, TextColumn, check_length, is_missing
 from matnb.tables.groups import TableGroups, keyed
 from matnb.tables.incoming import column_from, columns_from, columns_of_mapping
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pandas_names import OF_TABLES, no_table_name
 from matnb.tables.pivots import Pivot
+from matnb.tables.showing import looked, table_html, table_text, value_text
 from matnb.tables.times import TimeColumn, ZonedDtype
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class Table:
         # Floats among which no NaN is known to be, so that none is looked for.
         self._complete = complete
         self._seen: tuple[list[list[str]], list[list[str]]] | None = None
+        self._note = ""  # what is said of these rows
         lengths = [len(one) for one in self._columns.values()]
         for name, length in zip(self._columns, lengths, strict=True):
             check_length(name, length, lengths[0])
@@ -352,7 +353,7 @@ class Table:
 
     def _computed(self) -> None:
         # All columns in one run.
-        handles = [handle for one in self._columns.values() for handle in _handles_of(one)]
+        handles = self._handles()
         if handles and len(self):
             evaluator().persist([one.expression for one in handles])
 
@@ -426,19 +427,33 @@ class Table:
     # What it looks like
 
     def _look(self) -> Table:
-        # Fetches the rows that are shown, so that showing them computes nothing.
+        # Fetches the rows that are shown, the first and last in one run: showing them computes nothing then.
         if self._columns:
             length = len(self)
-            top = self if length <= 2 * _SHOWN + 1 else self._rows(slice(0, _SHOWN))
-            rest = None if top is self else self._rows(slice(length - _SHOWN, length))
-            self._seen = top._texts(), [] if rest is None else rest._texts()
+            if length <= 2 * _SHOWN + 1:
+                parts = [self]
+            else:
+                parts = [self._rows(slice(0, _SHOWN)), self._rows(slice(length - _SHOWN, length))]
+            handles = [handle for part in parts for handle in part._handles() if len(part)]
+            if handles:
+                evaluator().persist([one.expression for one in handles])
+            texts = [part._texts() for part in parts]
+            self._seen = texts[0], texts[1] if len(texts) > 1 else []
             for place, one in enumerate(self._columns.values()):
                 if isinstance(one, Column):
                     one.seen = [row[place] for row in self._seen[0]], [row[place] for row in self._seen[1]]
         return self
 
+    def _looked(self) -> str:
+        # Fetches rows to be shown, if they are not there; tells what that took, or why there are none.
+        if self._seen is None and self._columns:
+            self._note = looked(self._handles(), self._look)
+        return self._note
+
+    def _handles(self) -> list[DistArray]:
+        return [handle for one in self._columns.values() for handle in _handles_of(one)]
+
     def _texts(self) -> list[list[str]]:
-        self._computed()
         columns = [_written(one) for one in self._columns.values()]
         return [list(row) for row in zip(*columns, strict=True)]
 
@@ -446,10 +461,13 @@ class Table:
         return [(name, _word(one)) for name, one in self._columns.items()]
 
     def __repr__(self) -> str:
-        return table_text(self.shape, self._told(), self._seen)
+        note = self._looked()
+        return table_text(self.shape, self._told(), self._seen, note)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": table_html(self.shape, self._told(), self._seen)}
+        note = self._looked()
+        given = self.shape, self._told(), self._seen, note
+        return {"text/plain": table_text(*given), "text/html": table_html(*given)}
 
 
 def _library(name: str) -> Any:

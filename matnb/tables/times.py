@@ -15,12 +15,12 @@ from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, OptionError, suggestion
 from matnb.io.columns import zoned_name
 from matnb.io.durations import (
+    DAY_SECONDS,
     MOST_TIME,
     NO_TIME,
     PER_DAY,
     PER_SECOND,
     STORED_UNITS,
-    duration_texts,
     stored_unit,
     unit_ratio,
 )
@@ -188,7 +188,7 @@ class TimeColumn(OrderedColumn):
     def texts_of(self, codes: npt.NDArray[Any]) -> list[str]:
         """Return computed numbers as they are shown: times of clocks with their offset, "" where missing."""
         if self.word == "timedelta":
-            return [one or "" for one in duration_texts(codes, self.unit)]
+            return [duration_text(one, self.unit) for one in np.asarray(codes, np.int64).tolist()]
         offsets: list[str] = [""] * len(codes)
         if self.zone:
             known = np.where(codes == NO_TIME, 0, codes)
@@ -502,6 +502,33 @@ class TimeColumn(OrderedColumn):
     def weekday(self) -> DistArray | MaskedColumn:
         """Days of the week: 0 is Monday, as in Python's datetime."""
         return self._field("weekday", lambda: (self._days() + 3) % 7)
+
+
+def duration_text(count: int, unit: str) -> str:
+    """Return a count of a unit as it is read at a glance; "" where it is missing.
+
+    Examples
+    --------
+    >>> duration_text(1_153_000_000, "us"), duration_text(-93_600, "s"), duration_text(0, "D")
+    ('19m 13s', '-1d 2h', '0s')
+    >>> duration_text(3_600_500, "ms")
+    '1h 0m 0.5s'
+    """
+    if count == NO_TIME:
+        return ""
+    per_day = PER_DAY[unit]
+    per_second = max(1, per_day // DAY_SECONDS)
+    seconds, rest = divmod(abs(count) * max(1, DAY_SECONDS // per_day), per_second)
+    minutes, seconds = divmod(seconds, 60)
+    fraction = f"{rest:0{len(str(per_second)) - 1}d}".rstrip("0") if rest else ""
+    parts = {"d": minutes // 1440, "h": minutes // 60 % 24, "m": minutes % 60}
+    texts = [f"{part}{name}" for name, part in parts.items()]
+    texts.append(f"{seconds}.{fraction}s" if fraction else f"{seconds}s")
+    while len(texts) > 1 and texts[0].startswith("0"):
+        del texts[0]
+    while len(texts) > 1 and texts[-1] in ("0s", "0m", "0h"):
+        del texts[-1]
+    return f"{'-' if count < 0 else ''}{' '.join(texts)}"
 
 
 def _finer(one: str, other: str) -> str:

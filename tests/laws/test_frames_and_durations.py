@@ -98,7 +98,7 @@ def test_times_in_descriptions_and_digits_in_texts_are_not_cut() -> None:
         ).describe()
     )
     assert "1970-01-01 00:00:00.000000001+05:30" in shown
-    assert "0 days 00:00:00.000000001" in shown
+    assert "0.000000001s" in shown
     assert "9" * 40 in repr(mn.table({"id": ["9" * 40]}))
     assert "2020-01-01 10:00:00 a..." in repr(mn.table({"s": ["2020-01-01 10:00:00 and a long remark"]}))
 
@@ -168,17 +168,19 @@ def test_durations_from_file_to_file(values: np.ndarray, tmp_path: Path) -> None
         again = mn.load(tmp_path / f"a.{suffix}")["d"]
         assert again.word == "timedelta"
         np.testing.assert_array_equal(again.compute(), values)
-    for text in repr(table).splitlines()[3:]:
-        assert text.split("  ")[0] in {str(pd.Timedelta(one)) for one in values if not np.isnat(one)} | {""}
+    shown = [text.strip().rpartition("  ")[0].strip() for text in repr(table).splitlines()[3:]]
+    assert [pd.Timedelta(one.replace("d", "D")) for one in shown if one] == [
+        pd.Timedelta(one) for one in values if not np.isnat(one)
+    ]
 
 
 def test_no_number_or_time_is_cut_where_it_is_shown() -> None:
     shown = repr(mn.table({"d": np.array([1153], "m8[s]").astype("m8[us]"), "t": np.array([1], "M8[ns]")}))
-    assert "0 days 00:19:13" in shown
+    assert "19m 13s" in shown
     assert "1970-01-01 00:00:00.000000001" in shown
     assert "..." not in shown
     longest = mn.table({"d": np.array([-(2**63) + 1], "m8[ns]")}).describe()["d"].compute().tolist()
-    assert longest[1] == "-106752 days +00:12:43.145224193"
+    assert longest[1] == "-106751d 23h 47m 16.854775807s"
 
 
 def test_what_has_no_length_is_no_duration() -> None:

@@ -1,0 +1,174 @@
+"""A table as a user sees it: its first and last rows under names and types, and what these may cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from math import inf
+
+import numpy as np
+
+from matnb.expr.control import Cond, Loop
+from matnb.expr.nodes import Expr, MatMul
+from matnb.lazy.array import DistArray
+from matnb.lazy.evaluator import evaluator
+from matnb.pictures.escaping import escaped
+from matnb.pictures.quantities import bytes_text, plural_text
+from matnb.program.memory import estimate_bytes
+
+Rows = Sequence[Sequence[str]]
+Seen = tuple[Rows, Rows] | None  # the first rows, and the last where there are more
+Told = Sequence[tuple[str, str]]  # names and types
+_MOST_COLUMNS, _LONGEST = 12, 24  # that are shown, and letters of text
+_OF_DIGITS = re.compile(r"[-+:.\dTZdhms ]{1,40}")  # numbers, times and durations, which may be text
+_CELL = "padding:1px 10px 1px 0;border:none;background:transparent;white-space:pre"
+_TYPE = f"{_CELL};opacity:.6;font-weight:normal"
+_RIGHT, _LEFT = ";text-align:right;font-variant-numeric:tabular-nums", ";text-align:left"
+
+
+def value_text(value: object) -> str:
+    """Return a value of a row: nothing where it is missing, floats to six places or six digits."""
+    if value is None:
+        return ""
+    if not isinstance(value, float):
+        return str(value)
+    if value == 0 or 1e-4 <= abs(value) < 1e12:
+        return np.format_float_positional(value, precision=6, trim="0")
+    return f"{value:.6g}"
+
+
+def _are_numbers(types: Sequence[str]) -> list[bool]:
+    return [one.startswith(("int", "uint", "float", "timedelta")) for one in types]
+
+
+def _counted(shape: tuple[int, int]) -> str:
+    return f"{plural_text(shape[0], 'row')} x {plural_text(shape[1], 'column')}"
+
+
+def _picked(told: Told) -> list[int | None]:
+    # Which columns are shown; None stands for those between.
+    if len(told) <= _MOST_COLUMNS:
+        return list(range(len(told)))
+    half = _MOST_COLUMNS // 2
+    return [*range(half), None, *range(len(told) - half, len(told))]
+
+
+def short_text(text: str) -> str:
+    """Return a text on one line, cut where it is long."""
+    is_whole = len(text) <= _LONGEST or _OF_DIGITS.fullmatch(text)
+    cut = text if is_whole else f"{text[: _LONGEST - 3]}..."
+    return "".join(" " if one.isspace() else one for one in cut)
+
+
+def _grid(told: Told, seen: Seen) -> list[list[str]]:
+    # Names, types and rows of what is shown.
+    places = _picked(told)
+    rows: list[list[str]] = [["..." if place is None else short_text(told[place][0]) for place in places]]
+    rows.append(["..." if place is None else told[place][1] for place in places])
+    first, last = seen if seen is not None else ([], [])
+    for part in (first, [["..."] * len(told)] if last else [], last):
+        rows += [
+            ["..." if place is None else _cell(row[place], told[place]) for place in places] for row in part
+        ]
+    return rows
+
+
+def _cell(value: str, column: tuple[str, str]) -> str:
+    # Text may be long; a number or a time that is cut is another one.
+    return short_text(value) if column[1] == "text" else value
+
+
+def table_text(shape: tuple[int, int], told: Told, seen: Seen, note: str = "") -> str:
+    """Return how many rows and columns there are, then names, types, and the rows that were looked at.
+
+    Parameters
+    ----------
+    shape, told, seen
+        The table's numbers of rows and columns, the names and types of these, and what is known of the rows.
+    note
+        What is said of the rows: what they took, or why there are none.
+    """
+    grid = _grid(told, seen)
+    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    pads = [str.rjust if are else str.ljust for are in _are_numbers(grid[1])]
+    lines = [
+        "  ".join(pad(text, width) for pad, text, width in zip(pads, row, widths, strict=True)).rstrip()
+        for row in grid
+    ]
+    return "\n".join([_counted(shape), *lines, *([note] if note else [])])
+
+
+def table_html(shape: tuple[int, int], told: Told, seen: Seen, note: str = "") -> str:
+    """Return the same as an HTML table."""
+    names, types, *rows = _grid(told, seen)
+    sides = [_RIGHT if are else _LEFT for are in _are_numbers(types)]
+
+    def cells(row: Sequence[str], style: str, kind: str) -> str:
+        made = "".join(
+            f'<{kind} style="{style}{side}">{escaped(text)}</{kind}>'
+            for text, side in zip(row, sides, strict=True)
+        )
+        return f"<tr>{made}</tr>"
+
+    body = "".join(cells(row, _CELL, "td") for row in rows)
+    words = f"{_counted(shape)}; {note}" if note else _counted(shape)
+    return (
+        '<div style="overflow-x:auto"><table style="border-collapse:collapse">'
+        f"<thead>{cells(names, _CELL, 'th')}{cells(types, _TYPE, 'th')}</thead><tbody>{body}</tbody></table>"
+        f'<div style="opacity:.7">{escaped(words)}</div></div>'
+    )
+
+
+# Rows that are not there yet are computed to be shown, unless that takes long.
+
+MOST_BYTES = 4 * 10**9  # that are gone through unasked: a few seconds
+_TOLD_BYTES = 10**8  # from which on it is said
+_PER_TERM = 8  # multiplications of a product in the time that a byte takes
+
+
+def looked(handles: Sequence[DistArray], look: Callable[[], object]) -> str:
+    """Fetch rows to be shown, and return what is said of them; nothing that is shown raises.
+
+    Parameters
+    ----------
+    handles
+        The table's columns.
+    look
+        Fetches the rows.
+    """
+    if not evaluator().has_session():
+        return "rows not computed, since no session is running: head() starts one"
+    try:
+        work = work_bytes([one.expression for one in handles])
+        if work > MOST_BYTES:
+            what = "a loop runs" if work == inf else f"about {bytes_text(int(work))} are gone through"
+            return f"rows not computed, since {what} for them: head() shows some"
+        look()
+    except Exception as error:  # of a file, of the workers, or of a function of the user's
+        return f"rows not computed: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+    return f"about {bytes_text(int(work))} were gone through for these rows" if work >= _TOLD_BYTES else ""
+
+
+def work_bytes(nodes: Iterable[Expr]) -> float:
+    """Return about how many bytes are made to compute expressions, without what is stored; inf with a loop.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> work_bytes([(mn.ones(1000) + mn.ones(1000)).expression])
+    16000.0
+    """
+    total, seen, waiting = 0.0, set[Expr](), list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if node in seen or evaluator().layout(node) is not None:
+            continue
+        seen.add(node)
+        if isinstance(node, Loop | Cond):
+            return inf
+        waiting += node.operands
+        total += estimate_bytes(node, node.shape[0] if node.sparse and node.shape else node.size)
+        if isinstance(node, MatMul):  # how many entries a sparse operand has is not known here
+            inner = 1 if node.left.sparse or node.right.sparse else node.left.shape[-1]
+            total += node.size * inner / _PER_TERM
+    return total

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import tempfile
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from multiprocessing import forkserver, util
 from pathlib import Path
@@ -67,6 +68,19 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["TMPDIR"], tempfile.tempdir = own, None
     os.environ["MATNB_COMPILE"] = "off"  # kernels of tests start no process that compiles
     os.environ["XDG_DATA_HOME"] = str(Path(own, "data"))  # the key of results, which is not the user's own
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    counts = Counter[str]()
+    for report in reports:
+        counts.update(dict(report.user_properties).get("habits", {}))
+    if counts:  # of tests/habits
+        without = counts["raises"] + counts["differs"]
+        terminalreporter.write_line(
+            f"habits: {counts['works']} of {counts.total()} work, {counts['says']} say the way, "
+            f"{without} raise without the way"
+        )
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

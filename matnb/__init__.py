@@ -138,20 +138,38 @@ _compile_ahead("matnb.cli.compiling")  # before the first cell needs it, where a
 
 
 # What others call what there is here under another name.
-_INSTEAD = {
-    name: way
-    for names, way in {
-        "read_csv read_table read_parquet loadtxt genfromtxt mmread load_npz read_edgelist": "mn.load(path)",
-        "savetxt savez mmwrite save_npz to_parquet": "mn.save(x, path)",
-        "DataFrame from_pandas from_polars from_arrow": "mn.table(frame)",
-        "from_array from_numpy from_scipy csr_array csr_matrix csc_array csc_matrix matrix tensor": (
-            "mn.asarray(A)"
+_INSTEAD = errors.ways(
+    {
+        "read_csv read_table read_parquet read_feather loadtxt genfromtxt mmread load_npz": "mn.load(path)",
+        "read_edgelist": 'mn.load(path, kind="edges")',
+        "savetxt savez mmwrite save_npz to_parquet to_csv": "mn.save(x, path)",
+        "DataFrame from_pandas from_polars from_arrow": "mn.table(frame)", "Series": "mn.asarray(values)",
+        "read_excel read_json read_sql read_html": "mn.table(pd.read_excel(path)), with pandas's own reader",
+        "to_datetime": 't["when"].to_datetime(format), or mn.load, which reads times',
+        "from_array from_numpy from_scipy matrix tensor": "mn.asarray(A)",
+        "csr_array csr_matrix csc_array csc_matrix": (
+            "mn.asarray(A), or mn.coo_array((values, (rows, columns)), shape=(m, n))"
         ),
-        "coo_matrix": "mn.coo_array", "csgraph": "mn.graph", "init": "mn.start()",
-        "Client": "mn.connect(address)", "LocalCluster": "mn.start(workers=n)", "shutdown": "mn.stop()",
-    }.items()
-    for name in names.split()
-}  # fmt: skip
+        "coo_matrix": "mn.coo_array((values, (rows, columns)), shape=(m, n))",
+        "issparse isspmatrix": "x.sparse",
+        "csgraph": "mn.graph",
+        "sparse": "mn.coo_array, mn.asarray(A) or mn.linalg",
+        "stats": "scipy.stats itself, which takes DistArrays", "fft": "np.fft.fft(x.compute())",
+        "from_networkx Graph DiGraph": "mn.asarray(G)",
+        "from_pandas_edgelist": "mn.asarray(nx.from_pandas_edgelist(frame))",
+        "read_gml read_graphml read_gexf": "mn.asarray(nx.read_gml(path)), with NetworkX's reader",
+        "to_networkx": "nx.from_scipy_sparse_array(A.to_scipy())", "draw": "mn.spy(A)",
+        "hist": "plt.hist(x), or np.histogram(x)",
+        "persist": "x.persist()",
+        "wait": "x.persist(), which waits",
+        "rechunk": "mn.repartition(x, n)",
+        "delayed": "it as it is: nothing is computed until a value is asked for",
+        "from_dask": "mn.asarray(x), within compute_limit",
+        "from_delayed": "mn.map_blocks, or mn.sources.calls",
+        "init": "mn.start()", "Client": "mn.start(), or mn.connect(address) for a cluster that runs",
+        "LocalCluster": "mn.start(workers=n)", "shutdown": "mn.stop()", "get_client": "mn.current_session()",
+    }
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> _Any:
@@ -165,13 +183,20 @@ def __getattr__(name: str) -> _Any:
     raise errors.no_attribute("module 'matnb'", name, instead=lambda: _instead_of(name))
 
 
+_MADE_BY_SCIPY = frozenset(
+    {"block_diag", "bmat", "diags", "diags_array", "dok_matrix", "lil_array", "lil_matrix", "random_array"}
+)
+
+
 def _instead_of(name: str) -> str:
     # What to write, or which name was meant.
     known = {one: f"mn.{one}" for one in __all__}
     for kin in (graph, learn, linalg, sources, random, special):
         known |= {one: f"mn.{kin.__name__.rpartition('.')[2]}.{one}" for one in dir(kin) if one not in known}
     if name in _INSTEAD or name in known:
-        return f"write {_INSTEAD.get(name) or known[name]}"
+        return _INSTEAD.get(name) or f"write {known[name]}"
+    if name in _MADE_BY_SCIPY:
+        return f"write mn.asarray(scipy.sparse.{name}(...))"
     if hasattr(_np, name):
         return f"docs/coverage.md lists what there is; compute first: np.{name}(x.compute())"
     return errors.meant(name, known, lambda one: known[str(one)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
@@ -273,6 +273,11 @@ def no_attribute(
         return f"{owner} has no attribute {name!r}{'; ' if words else ''}{words}"
 
     return MissingAttributeError(name, said)
+
+
+def ways(words: Mapping[str, str]) -> dict[str, str]:
+    """Return what to write instead of each name, where a key of ``words`` may be several names."""
+    return {name: f"write {way}" for names, way in words.items() for name in names.split()}
 
 
 def offered(

@@ -9,8 +9,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import networkx  # noqa: F401  whose functions are named where it is loaded
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 import scipy.special
 
@@ -73,10 +75,15 @@ def test_other_modules_complete_what_they_offer() -> None:
     ("wrong", "said"),
     [
         (lambda: mn.graph.page_rank, "did you mean 'pagerank'?"),
-        (lambda: mn.linalg.eigs, "did you mean 'eigsh'?"),
+        (lambda: mn.linalg.eigsch, "did you mean 'eigsh'?"),
+        (lambda: mn.linalg.eigs, "if A is symmetric, else scipy.sparse.linalg.eigs(A.to_scipy())"),
+        (lambda: mn.linalg.lu_factor, "compute first: scipy.linalg.lu_factor(A.compute())"),
+        (lambda: mn.graph.diameter, "write mn.graph.all_pairs_shortest_path_length(A).max()"),
+        (lambda: mn.graph.is_planar, "there: nx.is_planar(nx.from_scipy_sparse_array(A.to_scipy()))"),
         (lambda: mn.learn.KMean, "did you mean 'KMeans'?"),
         (lambda: mn.learn.StandardScaler, "write (X - X.mean(axis=0)) / X.std(axis=0)"),
-        (lambda: mn.learn.make_pipeline, "scikit-learn's own takes these estimators and DistArrays"),
+        (lambda: mn.learn.make_pipeline, "scikit-learn's own takes these estimators and DistArrays: "
+            "sklearn.pipeline.make_pipeline"),
         (lambda: mn.sources.file, "did you mean 'files'?"),
         (lambda: mn.random.default_rgn, "did you mean 'default_rng'?"),
         (lambda: mn.random.randn, "mn.random.default_rng(seed).standard_normal(...)"),
@@ -89,7 +96,8 @@ def test_other_modules_complete_what_they_offer() -> None:
         (lambda: mn.page_rank, "did you mean mn.graph.pagerank?"),
         (lambda: mn.KMeans, "write mn.learn.KMeans"),
         (lambda: mn.read_csv, "write mn.load(path)"),
-        (lambda: mn.csr_matrix, "write mn.asarray(A)"),
+        (lambda: mn.csr_matrix, "mn.coo_array((values, (rows, columns)), shape=(m, n))"),
+        (lambda: mn.block_diag, "write mn.asarray(scipy.sparse.block_diag(...))"),
         (lambda: mn.busday_count, "np.busday_count(x.compute())"),
         (lambda: mn.dask_matrix, "module 'matnb' has no attribute 'dask_matrix'"),
     ],

@@ -6,7 +6,9 @@ What takes all its iterations without converging gives what the last one came to
 Vertices are rows; ``A.labels`` tells the original ids of a relabelled graph.
 """
 
-from matnb.errors import offered
+import sys
+
+from matnb.errors import offered, ways
 from matnb.graph.betweenness import betweenness
 from matnb.graph.bfs import bfs
 from matnb.graph.closeness import closeness, harmonic
@@ -76,4 +78,68 @@ __all__ = [
     "triangle_estimate",
     "triangles",
 ]
-__getattr__, __dir__ = offered(__name__, __all__)
+# What NetworkX has under other names, and what gives the same here.
+_INSTEAD = ways(
+    {
+        "betweenness_centrality": "mn.graph.betweenness(A, normalized=True)",
+        "edge_betweenness_centrality": "mn.graph.edge_betweenness(A)",
+        "closeness_centrality": "mn.graph.closeness(A)",
+        "harmonic_centrality": "mn.graph.harmonic(A)",
+        "katz_centrality katz_centrality_numpy": "mn.graph.katz(A)",
+        "eigenvector_centrality_numpy": "mn.graph.eigenvector_centrality(A)",
+        "number_connected_components number_weakly_connected_components": (
+            "mn.graph.connected_components(A).number"
+        ),
+        "is_connected is_weakly_connected": "mn.graph.connected_components(A).number == 1",
+        "weakly_connected_components node_connected_component": "mn.graph.connected_components(A).labels",
+        "number_strongly_connected_components": "mn.graph.strongly_connected_components(A).number",
+        "is_strongly_connected": "mn.graph.strongly_connected_components(A).number == 1",
+        "shortest_path_length single_source_shortest_path_length": (
+            "mn.graph.bfs(A, source).levels, or mn.graph.sssp(A, source) where edges have lengths"
+        ),
+        "shortest_path single_source_shortest_path bfs_tree bfs_edges bfs_predecessors": (
+            "mn.graph.bfs(A, source).parents: the vertex before each one on its path"
+        ),
+        "dijkstra_path single_source_dijkstra bellman_ford_path": (
+            "mn.graph.sssp(A, source, predecessors=True)"
+        ),
+        "dijkstra_path_length single_source_dijkstra_path_length bellman_ford_path_length": (
+            "mn.graph.sssp(A, source)"
+        ),
+        "floyd_warshall_numpy all_pairs_dijkstra_path_length": "mn.graph.floyd_warshall(A)",
+        "diameter": "mn.graph.all_pairs_shortest_path_length(A).max()",
+        "eccentricity": "mn.graph.all_pairs_shortest_path_length(A).max(axis=1)",
+        "average_shortest_path_length": (
+            "mn.graph.all_pairs_shortest_path_length(A).sum() / (len(A) * (len(A) - 1))"
+        ),
+        "density": "A.nnz / (len(A) * (len(A) - 1))",
+        "community louvain_communities greedy_modularity_communities": "mn.graph.louvain(A).labels",
+        "label_propagation_communities asyn_lpa_communities": "mn.graph.label_propagation(A)",
+        "minimum_spanning_tree minimum_spanning_edges": "mn.graph.minimum_spanning_forest(A)",
+        "laplacian_matrix": "mn.graph.laplacian(A)", "jaccard_coefficient": "mn.graph.jaccard(A)",
+        "adjacency_matrix to_scipy_sparse_array": "A.to_scipy()",
+        "number_of_nodes order": "len(A)",
+        "number_of_edges size": "A.nnz, in which a pair counts twice if A is symmetric",
+        "nodes": "np.arange(len(A)), or A.labels", "edges": "np.nonzero(A)",
+        "neighbors successors": "np.nonzero(A[v])[0]", "isolates": "np.nonzero(mn.graph.degree(A) == 0)[0]",
+        "Graph DiGraph from_networkx": "mn.asarray(G)",
+        "from_pandas_edgelist": "mn.asarray(nx.from_pandas_edgelist(frame))",
+        "from_numpy_array from_scipy_sparse_array": "mn.asarray(A)",
+        "read_edgelist read_weighted_edgelist": 'mn.load(path, kind="edges")',
+        "read_gml read_graphml read_gexf read_adjlist": (
+            "mn.asarray(nx.read_gml(path)), with NetworkX's reader"
+        ),
+        "to_networkx": "nx.from_scipy_sparse_array(A.to_scipy())",
+        "draw draw_networkx": "nx.draw(nx.from_scipy_sparse_array(A.to_scipy())), or mn.spy(A)",
+    }
+)  # fmt: skip
+
+
+def _instead_of(name: str) -> str:
+    # What to write: here, or with NetworkX, where somebody has loaded it.
+    if name in _INSTEAD or not hasattr(sys.modules.get("networkx"), name):
+        return _INSTEAD.get(name, "")
+    return f"compute it there: nx.{name}(nx.from_scipy_sparse_array(A.to_scipy()))"
+
+
+__getattr__, __dir__ = offered(__name__, __all__, _instead_of)

@@ -8,12 +8,11 @@ from collections.abc import Hashable
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.errors import UnsupportedError
+from matnb.errors import UnsupportedError, ways
 from matnb.lazy.registry import FUNCTIONS
 
-_INSTEAD = {
-    name: way
-    for names, way in {
+_INSTEAD = ways(
+    {
         "toarray todense to_numpy numpy values A": "np.asarray(x)",
         "to_list": "x.tolist()", "getnnz": "x.nnz", "flat": "x.ravel()", "tofile": "mn.save(x, path)",
         "to_pandas to_frame": "pandas.DataFrame(np.asarray(x))",
@@ -23,10 +22,23 @@ _INSTEAD = {
         "value_counts": "np.unique(x, return_counts=True)", "nunique": "np.unique(x).size",
         "groupby": "mn.groupby(keys).sum(x)", "rolling": "mn.rolling(x, n)", "nlargest": "mn.topk(x, n)",
         "apply map applymap map_blocks": "mn.map_blocks(fn, x)", "visualize": "mn.visualize(x)",
-        "rechunk": "mn.repartition(x, n)", "chunks numblocks npartitions": "x.layout",
-    }.items()
-    for name in names.split()
-}  # fmt: skip
+        "rechunk": "mn.repartition(x, n)", "chunks chunksize numblocks npartitions": "x.layout",
+        "map_overlap": "mn.rolling(x, n)", "topk": "mn.topk(x, n)", "hist": "np.histogram(x), or plt.hist(x)",
+        "store to_hdf5 to_zarr": "mn.save(x, path)", "compute_chunk_sizes": "x.shape, which is known",
+        "dask to_delayed to_dask_dataframe": "dask.array.from_array(x.compute())",
+        "H": "x.conj().T", "getrow": "x[[i]]", "getcol": "x[:, [j]]", "setdiag": "np.fill_diagonal(x, value)",
+        "indices indptr row col coords": "x.to_scipy(), which has them", "format": "x.to_scipy().format",
+        "nodes": "np.arange(len(A)), or A.labels", "edges": "np.nonzero(A)",
+        "degree": "mn.graph.degree(A)", "neighbors successors": "np.nonzero(A[v])[0]",
+        "number_of_nodes order": "len(A)",
+        "number_of_edges": "A.nnz, in which a pair counts twice if A is symmetric",
+        "has_edge": "A[u, v] != 0", "subgraph": "A[vertices][:, vertices]",
+        "add_edge add_weighted_edges_from": "A[u, v] = 1", "is_directed": "(A != A.T).nnz > 0",
+        "nbunch_iter adj": (
+            "mn.graph.pagerank(A) and the like; for NetworkX nx.from_scipy_sparse_array(A.to_scipy())"
+        ),
+    }
+)  # fmt: skip
 
 
 def instead_of(name: str, is_sparse: bool) -> str:
@@ -35,7 +47,7 @@ def instead_of(name: str, is_sparse: bool) -> str:
     Looked for are names of NumPy's, SciPy's, pandas's and Dask's arrays, and of NumPy's functions.
     """
     if name in _INSTEAD:
-        return f"write {_INSTEAD[name]}"
+        return _INSTEAD[name]
     function = getattr(np, name, None)
     if isinstance(function, np.ufunc) or (isinstance(function, Hashable) and function in FUNCTIONS):
         return f"write np.{name}(x)"

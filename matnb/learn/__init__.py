@@ -5,7 +5,7 @@ names that end in an underscore, as DistArrays. What does not converge gives wha
 with a :class:`matnb.errors.ConvergenceWarning`.
 """
 
-from matnb.errors import offered
+from matnb.errors import offered, ways
 from matnb.learn import models
 from matnb.learn.als import ALS
 from matnb.learn.elastic_net import ElasticNet
@@ -82,12 +82,48 @@ __all__ = [
     "minimize",
     "models",
 ]
-# What scikit-learn has beside estimators, and what there is instead.
+# What scikit-learn has beside these, and what there is instead: its own takes DistArrays, which it computes.
+_OF_SKLEARN = {
+    "model_selection": (
+        "GridSearchCV RandomizedSearchCV KFold StratifiedKFold cross_val_score cross_val_predict "
+        "cross_validate train_test_split"
+    ),
+    "pipeline": "Pipeline make_pipeline FeatureUnion",
+    "compose": "ColumnTransformer make_column_transformer",
+    "preprocessing": (
+        "OneHotEncoder LabelEncoder OrdinalEncoder PolynomialFeatures RobustScaler Normalizer normalize scale"
+    ),
+    "impute": "SimpleImputer KNNImputer",
+    "metrics": (
+        "accuracy_score classification_report confusion_matrix f1_score log_loss mean_absolute_error "
+        "mean_squared_error precision_score r2_score recall_score roc_auc_score silhouette_score"
+    ),
+    "ensemble": (
+        "RandomForestClassifier RandomForestRegressor GradientBoostingClassifier GradientBoostingRegressor "
+        "HistGradientBoostingClassifier HistGradientBoostingRegressor IsolationForest"
+    ),
+    "tree": "DecisionTreeClassifier DecisionTreeRegressor",
+    "svm": "SVC SVR LinearSVC",
+    "naive_bayes": "GaussianNB MultinomialNB",
+    "neighbors": "KNeighborsClassifier KNeighborsRegressor",
+    "cluster": "AgglomerativeClustering DBSCAN HDBSCAN SpectralClustering",
+    "mixture": "GaussianMixture",
+    "manifold": "TSNE Isomap",
+    "neural_network": "MLPClassifier MLPRegressor",
+}
 _INSTEAD = {
-    "StandardScaler": "write (X - X.mean(axis=0)) / X.std(axis=0)",
-    "MinMaxScaler": "write (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))",
-} | dict.fromkeys(
-    ("Pipeline", "make_pipeline", "GridSearchCV", "cross_val_score", "train_test_split"),
-    "scikit-learn's own takes these estimators and DistArrays",
-)
+    name: f"scikit-learn's own takes these estimators and DistArrays: sklearn.{module}.{name}"
+    for module, names in _OF_SKLEARN.items()
+    for name in names.split()
+} | ways(
+    {
+        "StandardScaler": "(X - X.mean(axis=0)) / X.std(axis=0)",
+        "MinMaxScaler": "(X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))",
+        "CountVectorizer TfidfVectorizer": (
+            "mn.asarray(sklearn.feature_extraction.text.TfidfVectorizer().fit_transform(texts))"
+        ),
+        "DictVectorizer FeatureHasher": "mn.asarray of what scikit-learn's own fit_transform gives",
+        "linear_model cluster decomposition neighbors": "mn.learn.Ridge and so on, all in mn.learn itself",
+    }
+)  # fmt: skip
 __getattr__, __dir__ = offered(__name__, __all__, lambda name: _INSTEAD.get(name, ""))

@@ -4,9 +4,11 @@ What takes all its iterations without converging gives what the last one came to
 :class:`matnb.errors.ConvergenceWarning` when it is computed.
 """
 
+import sys
+
 import numpy as np
 
-from matnb.errors import offered
+from matnb.errors import offered, ways
 from matnb.lazy.functions.decompositions import solve_triangular
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.functions.namespace import recorded_in
@@ -46,4 +48,28 @@ __all__ = [
 _from_numpy = {name: one for name, one in recorded_in(np.linalg).items() if name not in __all__}
 globals().update(_from_numpy)
 __all__ += sorted(_from_numpy)
-__getattr__, __dir__ = offered(__name__, __all__)
+# What SciPy has under other names, and what there is here.
+_INSTEAD = ways(
+    {
+        "spsolve splu spilu factorized": (
+            "mn.linalg.cg(A, b)[0] if A is symmetric and positive definite, else mn.linalg.gmres(A, b)[0], "
+            "or, of one that fits here, scipy.sparse.linalg.spsolve(A.to_scipy().tocsc(), np.asarray(b))"
+        ),
+        "eigs": "mn.linalg.eigsh(A) if A is symmetric, else scipy.sparse.linalg.eigs(A.to_scipy())",
+        "expm": "mn.linalg.expm_multiply(A, x), which is expm(A) @ x",
+        "LinearOperator aslinearoperator": (
+            "scipy.sparse.linalg.aslinearoperator(A): a DistArray has matvec and rmatvec"
+        ),
+        "cho_factor": "mn.linalg.cholesky(A)", "cho_solve": "mn.linalg.solve_triangular(L, b, lower=True)",
+    }
+)  # fmt: skip
+
+
+def _instead_of(name: str) -> str:
+    # What to write: here, or with SciPy.
+    if name in _INSTEAD or name in np.linalg.__dir__() or not hasattr(sys.modules.get("scipy.linalg"), name):
+        return _INSTEAD.get(name, "")
+    return f"compute first: scipy.linalg.{name}(A.compute())"
+
+
+__getattr__, __dir__ = offered(__name__, __all__, _instead_of)

@@ -13,7 +13,7 @@ import numpy as np
 
 from matnb.backend.cancellation import cancellable
 from matnb.blocks.grid import BlocksSpec
-from matnb.errors import FileContentWarning, MatnbError, OptionError
+from matnb.errors import DTypeError, FileContentWarning, MatnbError, OptionError
 from matnb.expr.nodes import Expr, Load
 from matnb.io.columns import ColumnSource
 from matnb.io.files import File, RemoteFile, find_local
@@ -204,6 +204,10 @@ def save(array: object, path: str | os.PathLike[str]) -> None:
         For a nested array of complex numbers, or with ``positions``, which lists do not have; and for one
         whose longest segment exceeds the session's ``compute_limit``.
     """
+    if isinstance(array, (str, os.PathLike)):  # NumPy's and SciPy's order
+        raise DTypeError(
+            f"mn.save takes the array first, then the path: write mn.save(x, {os.fspath(array)!r})"
+        )
     if hasattr(type(array), "__matnb_segments__"):
         recorded(save)(array, path)
         return

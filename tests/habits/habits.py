@@ -95,7 +95,7 @@ def done(code: str, names: Names, picture: Callable[[], object]) -> object:
 def judged(habit: Habit, world: World, picture: Callable[[], object], tolerance: float) -> Found:
     """Do a habit with the peer and with matnb."""
     ours, theirs = world()
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), np.printoptions():
         warnings.simplefilter("ignore")
         try:
             expected, asked = done(habit.peer, theirs, picture), True

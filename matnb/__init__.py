@@ -1,13 +1,22 @@
 """NumPy-like matrix code, sparse or dense, recorded in a notebook cell and run on a Dask cluster."""
 
+# ruff: noqa: E402  who interrupts the second that the imports take is shown one line of it
+
 from __future__ import annotations
 
 from typing import Any as _Any
+
+from matnb.calls.display import show_shortly as _show_shortly
+
+_show_shortly()
+
+# isort: split
 
 import numpy as _np
 
 from matnb import errors, graph, learn, linalg, nested, sources
 from matnb.blocks.semiring import semiring
+from matnb.calls.boundary import guard as _guard
 from matnb.errors import CellCancelled, MatnbError
 from matnb.lazy import functions as _functions  # noqa: F401  registers NumPy's functions
 from matnb.lazy import random, special
@@ -45,6 +54,7 @@ from matnb.session import (
 from matnb.session.current import memo
 from matnb.session.doctor import doctor
 from matnb.session.machine_code import compile_ahead as _compile_ahead
+from matnb.session.session import Session as _Session
 from matnb.session.stamp import stamp
 from matnb.tables.columns import Column, TextColumn
 from matnb.tables.groups import TableGroups
@@ -218,3 +228,9 @@ def unload_ipython_extension(shell: _Any) -> None:
 
 def __dir__() -> list[str]:
     return sorted({*__all__, "__version__"})
+
+
+_guard(
+    [globals(), *map(vars, (graph, linalg, learn, learn.models, nested, sources, random, special))],
+    [_Session, random.Generator],
+)

@@ -135,6 +135,12 @@ def progress_from_environment(environ: Mapping[str, str] | None = None) -> bool:
     return _truth((os.environ if environ is None else environ).get("MATNB_PROGRESS", "1"), "MATNB_PROGRESS")
 
 
+def shows_full_tracebacks(environ: Mapping[str, str] | None = None) -> bool:
+    """Tell whether errors keep matnb's own frames: with ``MATNB_FULL_TRACEBACK=1``."""
+    text = (os.environ if environ is None else environ).get("MATNB_FULL_TRACEBACK", "0")
+    return _truth(text, "MATNB_FULL_TRACEBACK")
+
+
 def environment_without_settings() -> dict[str, str]:
     """Return the variables that a process gets which a user's settings do not concern."""
     return {name: text for name, text in os.environ.items() if not name.startswith("MATNB_")}
@@ -234,7 +240,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str, str], int | str | tuple[int, ...
 # Read by the magics and by the tests.
 _NO_SETTINGS = (
     *("MATNB_DISPLAY", "MATNB_PROGRESS", "MATNB_CHROMIUM", "MATNB_COMPILE", "MATNB_TEST_DATA"),
-    *("MATNB_ARRAY_API_TESTS", "MATNB_ARRAY_API_EXAMPLES"),
+    *("MATNB_FULL_TRACEBACK", "MATNB_ARRAY_API_TESTS", "MATNB_ARRAY_API_EXAMPLES"),
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,6 +12,8 @@ from typing import NoReturn
 import numpy as np
 
 from matnb.location import Location, shown_text
+
+_BETWEEN = ("matnb.", "contextlib")  # modules whose frames lie between a user's line and a warning
 
 
 class MatnbError(Exception):
@@ -56,6 +60,10 @@ class DataDTypeError(DTypeError, ValueError):
 
 class RangeError(DTypeError, OverflowError):
     """A number outside the range of the dtype that it takes on."""
+
+
+class ArgumentError(MatnbError, TypeError):
+    """Arguments that a function does not take; the message says which ones it does."""
 
 
 class IndexingError(MatnbError, IndexError):
@@ -200,6 +208,14 @@ class CellCancelled(KeyboardInterrupt):
 
     A plain KeyboardInterrupt, so that ``except Exception`` does not swallow it.
     """
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the user's line, however many calls of matnb's lie between."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(_BETWEEN):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
 
 
 # What is said of a name that is not there: the one that was meant, or which there are.

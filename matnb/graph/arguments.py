@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, TypeGuard, cast
@@ -15,7 +14,7 @@ import scipy.sparse as sp
 
 from matnb.blocks.foreign import is_graph
 from matnb.blocks.formats import Csr, NumericArray, entries_as
-from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, StoredZerosWarning
+from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, StoredZerosWarning, warn
 from matnb.expr.client_data import SHIP_BYTES, held
 from matnb.expr.nodes import Data, Elementwise, Expr, Transpose
 from matnb.lazy.array import DistArray
@@ -88,11 +87,10 @@ def graph_from(A: object, algorithm: str, by_weight: bool = False) -> DistArray:
     masked = None if by_weight else _mask_of(matrix.expression)
     if masked is not None and matrix.expression not in _warned:
         _warned.add(matrix.expression)
-        warnings.warn(
+        warn(
             f"{algorithm} of a matrix masked by {masked}: it stores a 0 where the mask is "
             "False, and a stored entry is an edge; A.eliminate_zeros() leaves these out",
             StoredZerosWarning,
-            stacklevel=3,
         )
     return matrix
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matnb.errors import FileContentWarning, FileFormatError
+from matnb.errors import FileContentWarning, FileFormatError, warn
 from matnb.io.columns import (
     ColumnKind,
     DTypes,
@@ -295,11 +294,10 @@ def _table_of(
     fields = {names[place]: schema.field(place).type for place in picked}
     decimals = [name for name, one in fields.items() if types.is_decimal(one) and one.scale != 0]
     if decimals:
-        warnings.warn(
+        warn(
             f"{file.shown}: decimal numbers in {', '.join(map(repr, decimals))} are read as floats, which "
             "rounds them",
             FileContentWarning,
-            stacklevel=2,
         )
     wanted = wanted_dtypes(str(file.shown), dtype, [names[place] for place in picked])
     found = tuple(one for one in kinds if one is not None)

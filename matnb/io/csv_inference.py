@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matnb.errors import FileContentWarning
+from matnb.errors import FileContentWarning, warn
 from matnb.io.digits import MARGIN
 from matnb.io.encodings import RecodedFile
 from matnb.io.files import read_up_to
@@ -106,20 +105,18 @@ def _inferred_types(tables: Sequence[CsvTable], samples: Sequence[bytes]) -> tup
             word, is_none, is_inexact = _inferred_type(tables[0], name, written)
             types.append("text" if is_none and place in quoted_empty else word)
             if word in WITH_OFFSET and len(offsets := offsets_in(_trimmed(written))) > 1:
-                warnings.warn(
+                warn(
                     f"{tables[0].file.shown}: times of column {name!r} have the offsets {', '.join(offsets)} "
                     f'and are read as UTC: t[{name!r}].to_zone("Europe/Berlin") has the clocks of a zone',
                     FileContentWarning,
-                    stacklevel=2,
                 )
             if is_inexact:
                 inexact.append(name)
     if inexact:
-        warnings.warn(
+        warn(
             f"{tables[0].file.shown}: {', '.join(map(repr, inexact[:20]))} read as text, with whole numbers "
             f'that no type of numbers holds exactly; dtype={{{inexact[0]!r}: "float64"}} reads them rounded',
             FileContentWarning,
-            stacklevel=2,
         )
     return tuple(types)
 

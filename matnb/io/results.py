@@ -11,7 +11,6 @@ import stat
 import struct
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ import numpy.typing as npt
 
 from matnb.blocks.formats import LARGEST_LENGTH, SPARSE_DTYPES, Block, Csr, Dense, Empty
 from matnb.blocks.grid import Grid, Region, region_shape
-from matnb.errors import DTypeError, FileFormatError, MatnbError, OptionError
+from matnb.errors import DTypeError, FileFormatError, MatnbError, OptionError, warn
 from matnb.pictures.quantities import bytes_text
 from matnb.version import VERSION as MATNB
 
@@ -557,10 +556,9 @@ class ResultFolder:
         except OSError as error:
             reason = f"{path}: {error.strerror or error}"
         self._bad.add(name)
-        warnings.warn(
+        warn(
             f"a stored result is not used and will be computed again: {reason}; delete the file if it is not "
             "yours",
-            stacklevel=2,
         )
         return None
 
@@ -623,8 +621,7 @@ class ResultFolder:
     def _warn_of_writing(self, error: OSError) -> None:
         if not self._full:
             self._full = True
-            warnings.warn(
+            warn(
                 f"results are no longer written to {self.path} in this session: "
                 f"{error.strerror or error}; the limit of the files is memo={bytes_text(self._budget_bytes)}",
-                stacklevel=3,
             )

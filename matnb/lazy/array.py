@@ -442,6 +442,8 @@ def _is_scipys_operand() -> bool:
     # Whether the array is asked for by an operator of SciPy's sparse arrays, `S @ x`, and by nothing else of
     # theirs: what called np.asanyarray is its frame, or one that it called.
     frame = sys._getframe(2)
+    while frame.f_code.co_name == "__array__" and frame.f_back is not None:  # and the boundary around it
+        frame = frame.f_back
     for _ in range(_FRAMES_TO_OPERATOR):
         if not str(frame.f_globals.get("__name__")).startswith("scipy.sparse._"):
             return False

@@ -25,7 +25,6 @@ from matnb.lazy.evaluator import evaluator
 from matnb.lazy.indexing.dynamic import sliced
 from matnb.lazy.nesting import Nesting, put_together, taken_apart
 from matnb.lazy.recording import keep_lines, recording_apart
-from matnb.lazy.user_frames import shows_user_frames
 
 _numbers = itertools.count(1)
 
@@ -64,7 +63,6 @@ State = TypeVar("State")
 _SAME_SEGMENTS = "values of M in equal segments are taken over by N.with_values(M.values)"
 
 
-@shows_user_frames
 def cond(predicate: object, then: Callable[[], State], otherwise: Callable[[], State]) -> State:
     """Return the result of one of two functions, chosen by a scalar; only that one is computed.
 
@@ -216,7 +214,6 @@ def iterate(
 ) -> tuple[State, DistArray, Kept]: ...
 
 
-@shows_user_frames
 def iterate(
     step: Callable[..., State],
     state: State,

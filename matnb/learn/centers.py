@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
-from matnb.errors import ConvergenceWarning, OptionError, ShapeError
+from matnb.errors import ConvergenceWarning, OptionError, ShapeError, warn
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.random import Generator
@@ -82,7 +80,10 @@ class ClustererByCenters(Clusterer, Transformer):
             said = (
                 f"{type(self).__name__}: {there} clusters of n_clusters={k} have rows; are there equal rows?"
             )
-            warnings.warn(said, ConvergenceWarning, stacklevel=3)
+            warn(
+                said,
+                ConvergenceWarning,
+            )
 
     def _num_starts(self, of_random: int) -> int:
         if isinstance(self.n_init, str):
@@ -91,10 +92,9 @@ class ClustererByCenters(Clusterer, Transformer):
             return of_random if is_drawn else 1
         count = whole(self.n_init, "n_init", type(self).__name__)
         if not isinstance(self.init, str) and not callable(self.init) and count > 1:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}: init is an array, so one initialization is run, not n_init={count}",
                 RuntimeWarning,
-                stacklevel=3,
             )
             return 1
         return count

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
 
-from matnb.errors import ConvergenceWarning, OptionError
+from matnb.errors import ConvergenceWarning, OptionError, warn
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange
 from matnb.lazy.functions.elementwise import where
@@ -128,10 +127,9 @@ class FactorsByBatches(FactorSteps):
         self.n_iter_ = -(-self.n_steps_ // num_batches)
         is_over = bool(vars(self).pop("_is_over_"))
         if self.tol and not is_over:
-            warnings.warn(
+            warn(
                 f"{self._name}: after {self.max_iter} passes H still moves by more than tol={self.tol}; "
                 "give a larger max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         return self

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import time
-import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +22,7 @@ from matnb.errors import (
     MissingFileError,
     OptionError,
     ShapeError,
+    warn,
 )
 from matnb.lazy.array import DistArray
 from matnb.lazy.batch_turns import BatchTurns
@@ -403,12 +403,11 @@ def _listed(given: Any, has: str, name: str) -> tuple[Any, ...]:
 
 
 def _warn(history: LearningHistory, batch: int) -> None:
-    warnings.warn(
+    warn(
         f"Learner: batch {batch - 1} of pass {int(history.epoch[-1])} has the loss {history.loss[-1]:.6g} "
         f"and a step of {history.step[-1]:.6g}: stopped, and the model as it was before that batch is kept; "
         "give a smaller learning_rate, or look at that batch",
         ConvergenceWarning,
-        stacklevel=4,
     )
 
 

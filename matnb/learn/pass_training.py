@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
-from matnb.errors import ConvergenceWarning, OptionError
+from matnb.errors import ConvergenceWarning, OptionError, warn
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.shaping import concatenate
@@ -138,7 +137,10 @@ class PassTraining(Training):
             stuck = is_stuck(before, found, old.turn.slope, self.optimizer.tol)
         memory, ends, stuck = here((memory, ends, stuck))
         if stuck:
-            warnings.warn(f"Learner: {REMEDY}", ConvergenceWarning, stacklevel=4)
+            warn(
+                f"Learner: {REMEDY}",
+                ConvergenceWarning,
+            )
         search = PassSearch(found, turn, first_bracket(found, turn.slope))
         return self._moved({**state, "memory": memory, "has_ended": float(ends)}, found, search, 0)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Self
 
 import numpy as np
 
-from matnb.errors import OptionError, ShapeError
+from matnb.errors import OptionError, ShapeError, warn
 from matnb.graph.components import connected_components
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, coo_array
@@ -110,7 +109,9 @@ class SpectralEmbedding(Estimator):
         graph.persist()
         if int(connected_components(_edges_of(graph))[0]) > 1:
             said = f"{name}: the graph is not connected, so coordinates may tell its parts alone"
-            warnings.warn(said, stacklevel=2)
+            warn(
+                said,
+            )
         return self._learn(
             embedding=_embedded(graph, k, seed),
             affinity_matrix=graph,
@@ -130,7 +131,9 @@ def _symmetric(graph: DistArray) -> DistArray:
     if float(graph.min()) < 0:
         raise OptionError(f"{name}: the graph has the weight {float(graph.min())}; give none below 0")
     if float(np.abs(graph - graph.T).max()) > _SYMMETRIC:
-        warnings.warn(f"{name}: the graph is not symmetric; (A + A.T) / 2 is used", stacklevel=3)
+        warn(
+            f"{name}: the graph is not symmetric; (A + A.T) / 2 is used",
+        )
         return 0.5 * (graph + graph.T)
     return graph
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
-from matnb.errors import ConvergenceWarning, OptionError
+from matnb.errors import ConvergenceWarning, OptionError, warn
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.indexing import take
@@ -50,12 +49,11 @@ class DescentProgress:
     def by_rows(cls, steps: RowSteps, num_features: int, name: str, passes: int = 0) -> Self:
         """Return where steps by rows have led; warns where a number was not finite."""
         if not steps.is_finite:
-            warnings.warn(
+            warn(
                 f"{name}: row {steps.last_rows} of pass {passes + len(steps.losses) - 1} leads to a loss or "
                 "weights that are not finite: stopped, and the model as it was before that row is kept; give "
                 "a smaller eta0, or scale the features",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         passes += len(steps.losses)
         weights, intercept = steps.weights(num_features), steps.intercepts(num_features)
@@ -170,11 +168,10 @@ class StochasticGradient(Estimator):
             learner.fit(memory(X, y, batch_size=size, shuffle=is_shuffled, seed=seed), epochs=epochs)
             found, is_settled = DescentProgress.by_batches(learner), learner.is_settled()
         if given.tol is not None and not is_settled:
-            warnings.warn(
+            warn(
                 f"{name}: after {epochs} passes the loss still falls by more than tol={given.tol}; "
                 "give a larger max_iter, or scale the features",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return found
 

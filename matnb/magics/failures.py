@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-import sys
+import os
 import traceback
 from collections.abc import Sequence
 from functools import partial
@@ -12,14 +12,23 @@ from weakref import WeakKeyDictionary
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from matnb.errors import CellCancelled, CellSyntaxError, KernelError, MatnbError, OptionError
+from matnb.calls.boundary import whole_traceback
+from matnb.calls.display import user_frames
+from matnb.errors import (
+    ArgumentError,
+    CellCancelled,
+    CellSyntaxError,
+    KernelError,
+    MatnbError,
+    MissingAttributeError,
+    OptionError,
+)
 from matnb.pictures.escaping import LONGEST_LINE, shortened
 
 HOOK = "_render_traceback_"  # what IPython asks an error for how it is to be shown
-# Lie between a cell and a magic, or an operator, or a function that is decorated.
-_BETWEEN = ("IPython", "traitlets", "numpy")
+_Shortened = MatnbError | MissingAttributeError | CellCancelled
 # What was shown in a short form, and which: the next time that a cell asks it is the whole.
-_shown: WeakKeyDictionary[MatnbError | CellCancelled, list[str]] = WeakKeyDictionary()
+_shown: WeakKeyDictionary[_Shortened, list[str]] = WeakKeyDictionary()
 
 
 class ShownShortly:
@@ -51,8 +60,8 @@ class ShownShortly:
         delattr(error, HOOK)
         if isinstance(error, CellCancelled):
             return _short(error, [f"CellCancelled: {error}"])
-        if isinstance(error, MatnbError):
-            return _short(error, _rows(error, error.cell or self.filename or "", self.shell))
+        if isinstance(error, MatnbError | MissingAttributeError):
+            return _short(error, _rows(error, _written_in(error) or self.filename or "", self.shell))
         # Somebody else's error in IPython's own form, without the frames between IPython and the cell.
         rows: list[str] = self.shell.InteractiveTB.structured_traceback(
             type(error), error, _from_cell(error, self.filename or ""), tb_offset=0
@@ -63,50 +72,62 @@ class ShownShortly:
 def shorten_plain_cells(shell: InteractiveShell) -> None:
     """Have IPython show errors of matnb shortly in cells without the magic too; ``%tb`` still gives all."""
     # IPython asks the error, so the hook is an attribute of its class and nothing of IPython changes.
-    for kind in (MatnbError, CellCancelled):
+    for kind in (MatnbError, MissingAttributeError, CellCancelled):
         setattr(kind, HOOK, lambda error: _render_plain(error, shell))
 
 
 def leave_plain_cells() -> None:
     """Undo :func:`shorten_plain_cells`."""
-    for kind in (MatnbError, CellCancelled):
+    for kind in (MatnbError, MissingAttributeError, CellCancelled):
         if HOOK in vars(kind):
             delattr(kind, HOOK)
 
 
-def _render_plain(error: MatnbError | CellCancelled, shell: InteractiveShell) -> list[str]:
+def _render_plain(error: _Shortened, shell: InteractiveShell) -> list[str]:
     if error not in _shown:
         if isinstance(error, CellCancelled):
             return _short(error, [f"CellCancelled: {error}"])
-        if (filename := _calling_cell(error, shell)) is not None:
-            return _short(error, _rows(error, error.cell or filename, shell))
+        if rows := _rows_of_calls(error, shell):
+            return _short(error, rows)
     elif shell.displayhook.exec_result is None:  # no cell runs: IPython keeps what it has shown
         return _shown[error]
-    whole: list[str] = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__)
+    trace = whole_traceback(error)
+    whole: list[str] = shell.InteractiveTB.structured_traceback(type(error), error, trace)
     return whole
 
 
-def _short(error: MatnbError | CellCancelled, rows: list[str]) -> list[str]:
+def _short(error: _Shortened, rows: list[str]) -> list[str]:
     _shown[error] = rows
     return rows
 
 
-def _calling_cell(error: MatnbError, shell: InteractiveShell) -> str | None:
-    # None where a cell called matnb through another file, which may be what the user has to look at.
-    found = None
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        if shell.compile.format_code_name(frame.f_code.co_filename):
-            found = frame.f_code.co_filename
-        elif found is not None:
-            package = str(frame.f_globals.get("__name__")).split(".")[0]
-            if package == "matnb":
-                return found
-            if package not in _BETWEEN and package not in sys.stdlib_module_names:
-                return None
-    return found
+def _rows_of_calls(error: MatnbError | MissingAttributeError, shell: InteractiveShell) -> list[str]:
+    # Of a cell that called matnb through files of the user's own, the innermost line and the cell's; else the
+    # cell's alone. Nothing where no cell called.
+    frames = user_frames(error.__traceback__)
+    cells = [one for one in frames if shell.compile.format_code_name(one.filename)]
+    if not cells:
+        return []
+    inner, cell = frames[-1], cells[-1]
+    if inner is cell or (isinstance(error, MatnbError) and error.lines):
+        return _rows(error, _written_in(error) or cell.filename, shell)
+    place = inner.filename.replace(os.path.expanduser("~") + os.sep, "~" + os.sep, 1)
+    words = " ".join(shell.compile.format_code_name(cell.filename) or ())
+    return [
+        f"{type(error).__name__} in {place}, line {inner.lineno}, in {inner.name}",
+        _row(inner.filename, inner.lineno or 0),
+        f"called by {words}, line {cell.lineno}",
+        _row(cell.filename, cell.lineno or 0),
+        "",
+        *_message(error, True),
+    ]
 
 
-def _rows(error: MatnbError, filename: str, shell: InteractiveShell) -> list[str]:
+def _written_in(error: MatnbError | MissingAttributeError) -> str:
+    return error.cell if isinstance(error, MatnbError) else ""
+
+
+def _rows(error: MatnbError | MissingAttributeError, filename: str, shell: InteractiveShell) -> list[str]:
     if isinstance(error, CellSyntaxError):
         cause = error.__cause__
         rows: list[str] = shell.SyntaxTB.structured_traceback(type(cause), cause, [])
@@ -115,9 +136,9 @@ def _rows(error: MatnbError, filename: str, shell: InteractiveShell) -> list[str
     return short_form(error, filename, " ".join(words) if words else "the cell", _raised(error, shell))
 
 
-def _raised(error: MatnbError, shell: InteractiveShell) -> list[str]:
+def _raised(error: MatnbError | MissingAttributeError, shell: InteractiveShell) -> list[str]:
     # The line of a user's function that a worker called, where a cell defines it.
-    if error.raised_at is None:
+    if not isinstance(error, MatnbError) or error.raised_at is None:
         return []
     filename, line = error.raised_at
     words = shell.compile.format_code_name(filename)
@@ -127,7 +148,9 @@ def _raised(error: MatnbError, shell: InteractiveShell) -> list[str]:
     return [f"{what} in {' '.join(words)}, line {line}", _row(filename, line), ""]
 
 
-def short_form(error: MatnbError, filename: str, cell_name: str, raised: Sequence[str] = ()) -> list[str]:
+def short_form(
+    error: MatnbError | MissingAttributeError, filename: str, cell_name: str, raised: Sequence[str] = ()
+) -> list[str]:
     """Return the lines that say where in the cell an error was written, what was wrong and what to do.
 
     Parameters
@@ -142,13 +165,16 @@ def short_form(error: MatnbError, filename: str, cell_name: str, raised: Sequenc
         rows.append(f"{type(error).__name__} in {place}")
         rows += [_row(filename, line) for line in lines]
         rows.append("")
-    rows += raised
-    rows.append(f"{type(error).__name__}: {error}")
+    # Of a wrong option one line tells all.
+    return [*rows, *raised, *_message(error, bool(lines) or not isinstance(error, OptionError))]
+
+
+def _message(error: MatnbError | MissingAttributeError, has_more: bool) -> list[str]:
     # A note of several lines is a worker's traceback, which belongs to the long form.
-    rows += [note for note in getattr(error, "__notes__", []) if "\n" not in note]
-    if lines or not isinstance(error, OptionError):  # of a wrong option one line tells all
-        rows.append("(%tb shows the whole traceback)")
-    return rows
+    notes = [note for note in getattr(error, "__notes__", []) if "\n" not in note]
+    hint = ["(%tb shows the whole traceback)"]  # which tells nothing of a call that was not made
+    is_of_call = isinstance(error, MissingAttributeError | ArgumentError)
+    return [f"{type(error).__name__}: {error}", *notes, *(hint if has_more and not is_of_call else [])]
 
 
 def _row(filename: str, line: int) -> str:

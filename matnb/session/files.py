@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from matnb.backend.cancellation import cancellable
 from matnb.blocks.grid import BlocksSpec
-from matnb.errors import DTypeError, FileContentWarning, MatnbError, OptionError
+from matnb.errors import DTypeError, FileContentWarning, MatnbError, OptionError, warn
 from matnb.expr.nodes import Expr, Load
 from matnb.io.columns import ColumnSource
 from matnb.io.files import File, RemoteFile, find_local
@@ -126,19 +125,17 @@ def load(
             record.notes.append(f"loaded {name}: {counts}")
         if found.edges.sizes:
             numbers = " ".join(map(str, found.edges.sizes))
-            warnings.warn(
+            warn(
                 f"{name}: its first line, {numbers}, contains the number of edges that follow and was read "
                 "as an edge; if it is a header, load the file with skip=1",
                 FileContentWarning,
-                stacklevel=3,
             )
         if found.edges.times:
             first, last = found.edges.times
-            warnings.warn(
+            warn(
                 f"{name}: its third column, {first} to {last}, seems to be times and was taken as weights: "
                 "weights=False leaves it out, weights=True takes it without this warning",
                 FileContentWarning,
-                stacklevel=3,
             )
     loaded.note(source, counts)
     return _table(found, nodes) if found.columns else DistArray(*nodes)

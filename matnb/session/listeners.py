@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from weakref import WeakSet
 
-from matnb.errors import ConvergenceWarning
+from matnb.errors import ConvergenceWarning, warn
 from matnb.events import Event
 from matnb.expr.control import unconverged_text
 from matnb.expr.nodes import Expr
@@ -51,7 +51,7 @@ class Listeners:
         with self._changing:
             self.want(entry, False)
             self._all = tuple(one for one in self._all if one is not entry)
-        entry.warn(stacklevel=4)
+        entry.warn()
 
     def want(self, entry: Subscription, samples: bool) -> None:
         """Let a listener hear samples from now on, or no more; it misses no other event meanwhile."""
@@ -117,16 +117,15 @@ class Subscription:
         if not self._is_refused:
             error = self.failed
             try:
-                self.warn(stacklevel=6)
+                self.warn()
             except Warning:  # as under -W error
                 self._is_refused, self.failed = True, error
 
-    def warn(self, stacklevel: int) -> None:
+    def warn(self) -> None:
         """Warn of what was raised, if anything was."""
         error, self.failed = self.failed, None
         if error is not None:
-            words = f"a listener to events raised {type(error).__name__}: {error}"
-            warnings.warn(words, stacklevel=stacklevel)
+            warn(f"a listener to events raised {type(error).__name__}: {error}")
 
 
 class Convergence:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -14,7 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from matnb.blocks.formats import Dense, to_numpy, to_scipy
-from matnb.errors import ColumnError, FileContentWarning, OptionError, ShapeError, suggestion
+from matnb.errors import ColumnError, FileContentWarning, OptionError, ShapeError, suggestion, warn
 from matnb.io.arrow_files import ArrowTable
 from matnb.io.columns import ColumnValues, TablePart, TableSource
 from matnb.io.files import File, find_file
@@ -398,10 +397,9 @@ def files(
     paths, keys = keyed_paths(where, kind, tuple(READERS))
     if any(keys):
         names = ", ".join(sorted({repr(name) for one in keys for name in one}))
-        warnings.warn(
+        warn(
             f"the values of {names} in the names of folders are not read here; mn.load reads them as columns",
             FileContentWarning,
-            stacklevel=2,
         )
     rows = [_opened(path, target, kind, options) for path in paths]
     return BatchSource(_Files(rows), batch_size, drawn_from(shuffle, seed))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.foreign import is_missing_value
-from matnb.errors import DTypeError, FileContentWarning, RangeError
+from matnb.errors import DTypeError, FileContentWarning, RangeError, warn
 from matnb.io.columns import (
     ColumnFacts,
     ColumnValues,
@@ -103,11 +102,10 @@ def _with_index(arrow: Any) -> Any:
 
     levels = [name for name in arrow.column_names if _OF_INDEX.fullmatch(name)]
     if len(levels) == 1 and pyarrow.types.is_integer(arrow.schema.field(levels[0]).type):
-        warnings.warn(
+        warn(
             "the index of the frame, whole numbers without a name, is left out: frame.reset_index() makes it "
             "a column, and frame.reset_index(drop=True) says that it counts rows",
             FileContentWarning,
-            stacklevel=4,
         )
         return arrow.drop_columns(levels)
     new = {name: f"level_{place}" for place, name in enumerate(levels)}
@@ -182,11 +180,10 @@ def _with_one_zone(name: str, values: Any, made: Any) -> Any:
         raise DTypeError(f"column {name!r} has times with a zone and times without one: give all of them one")
     if len(zones) < 2:
         return made
-    warnings.warn(
+    warn(
         f"times of column {name!r} have {len(zones)} zones, and are taken as UTC: "
         f't[{name!r}].to_zone("Europe/Berlin") has the clocks of a zone',
         FileContentWarning,
-        stacklevel=5,
     )
     return made.cast(pyarrow.timestamp(made.type.unit, "UTC"))
 
@@ -224,10 +221,9 @@ def _values_of(name: str, column: Any) -> ColumnValues:
             f"column {name!r} is of type {column.type}, which tables do not support: leave it out"
         )
     if pyarrow.types.is_decimal(column.type) and column.type.scale > 0:
-        warnings.warn(
+        warn(
             f"decimal numbers of column {name!r} are taken as floats, which rounds them",
             FileContentWarning,
-            stacklevel=5,
         )
     found = values_of(column)
     if is_rounded(column, found):

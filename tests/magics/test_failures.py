@@ -182,7 +182,9 @@ def test_a_persons_own_file_between_the_cell_and_matnb_is_shown(shell, capsys, t
     assert "----> 2 between.load()" in text
 
 
-def test_without_the_extension_ipython_shows_all(shell, capsys):
+def test_without_the_extension_ipython_shows_it_by_the_users_lines(shell, capsys):
     run(shell, "%unload_ext matnb")
     _, text = fail(shell, capsys, "mn.ones(3) + mn.ones(4)")
-    assert "ufuncs.py" in text
+    assert "Traceback (most recent call last)" in text
+    assert "----> 1 mn.ones(3) + mn.ones(4)" in text
+    assert "ufuncs.py" not in text

@@ -24,7 +24,6 @@ from matnb.lazy.evaluator import evaluator
 from matnb.lazy.functions.mapping import function_name, tried
 from matnb.lazy.functions.portable import portable
 from matnb.lazy.loop import loop_numbers
-from matnb.lazy.user_frames import shows_user_frames
 from matnb.ops.foreach import (
     BLOCKS,
     WAYS,
@@ -203,7 +202,6 @@ def _counts(n: int | Sequence[int], shape: Shape, by: str) -> tuple[int, ...]:
     return tuple(map(int, counts))
 
 
-@shows_user_frames
 def foreach(
     fn: Callable[..., object],
     *parts: Splits,

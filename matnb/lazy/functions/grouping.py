@@ -23,7 +23,6 @@ from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.reductions import where as choose
 from matnb.lazy.registry import recorded
 from matnb.lazy.ufuncs import astype, call, literal
-from matnb.lazy.user_frames import shows_user_frames
 from matnb.ops.counting_values import Count, Extent
 from matnb.ops.grouping import Codes, Combined, Cuts, NumCodes, PartKeys, Picked, Running, Scatter
 from matnb.ops.indexing import Pick
@@ -310,7 +309,6 @@ class GroupBy:
             raise OptionError(f"groupby: method={method!r}; {suggestion(method, _RANKS)}")
         return self._by_column(values, lambda column: _ranks(self._way, column, method))
 
-    @shows_user_frames
     def transform(
         self, values: object, function: str | Callable[[GroupBy, DistArray], DistArray]
     ) -> DistArray:

@@ -33,7 +33,6 @@ from matnb.lazy.functions.portable import portable
 from matnb.lazy.indexing.keys import one_axis, with_new_axes
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import number_dtype
-from matnb.lazy.user_frames import shows_user_frames
 from matnb.ops.mapping import MapBlocks, Part, ReduceBlocks, Replicated
 from matnb.pictures.quantities import bytes_text
 
@@ -41,7 +40,6 @@ Example: TypeAlias = np.ndarray | sp.csr_array
 _ROWS = 2  # of an example: one would not tell rows from a sum of them
 
 
-@shows_user_frames
 def map_blocks(
     fn: Callable[..., object],
     *arrays: object,
@@ -176,7 +174,6 @@ def _tried_at(
     return tried(called, function.name, [*examples, *given])
 
 
-@shows_user_frames
 def reduce_blocks(
     fn: Callable[..., object],
     *arrays: object,
@@ -317,7 +314,6 @@ def _promised(
 
 
 @implements(np.apply_along_axis)
-@shows_user_frames
 def apply_along_axis(
     func1d: Callable[..., object], axis: int, arr: object, *args: object, **kwargs: object
 ) -> DistArray:
@@ -471,7 +467,6 @@ def _lengths_of(made: np.ndarray, example: Example, first: Expr, name: str) -> t
     )
 
 
-@shows_user_frames
 def replicated(
     fn: Callable[..., object], *small: object, like: object = None
 ) -> DistArray | tuple[DistArray, ...]:

@@ -24,7 +24,6 @@ from matnb.lazy.functions.shaping import flattened, joined, laned
 from matnb.lazy.indexing.keys import flipped, normalize_axes, one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, call, literal
-from matnb.lazy.user_frames import shows_user_frames
 from matnb.ops.joining import Concatenate
 from matnb.ops.scanning import AssociativeScan, Differences, Recurrence
 
@@ -41,7 +40,6 @@ def _register_running(ufunc: np.ufunc, function: object, nan_as: int | None = No
     implements(function)(running)  # type: ignore[arg-type]  # NumPy's functions are callables
 
 
-@shows_user_frames
 def associative_scan(
     fn: Callable[..., object], xs: object, axis: int = 0, reverse: bool = False
 ) -> DistArray | tuple[DistArray, ...]:
@@ -207,7 +205,6 @@ _SCANNED = (np.add, np.multiply, np.minimum, np.maximum)
 _OF_RECURRENCES = ({np.dtype(np.float64)}, {np.dtype(np.float32)})
 
 
-@shows_user_frames
 def scan(
     x: object,
     operator: Callable[..., object],
@@ -300,7 +297,6 @@ def scan(
     return wrap(_from_identity(made, law.start, law.axis) if exclusive else made)
 
 
-@shows_user_frames
 def scan_segments(
     values: object,
     is_first: DistArray,

@@ -1,7 +1,10 @@
-"""Errors in functions that a user gives show where the user called matnb, then the user's lines alone."""
+"""Errors show where the user called matnb, and the lines of functions that the user gave to it, alone."""
 
 from __future__ import annotations
 
+import inspect
+import os
+import pickle
 import subprocess
 import sys
 import traceback
@@ -13,7 +16,7 @@ import numpy as np
 import pytest
 
 import matnb as mn
-from matnb.lazy.user_frames import shows_user_frames
+from matnb.calls.boundary import guard, whole_traceback
 
 pytestmark = pytest.mark.usefixtures("interpreter")
 
@@ -83,10 +86,55 @@ def test_loops_in_loops_show_every_function_of_the_users() -> None:
     assert frames(caught.value)[1:] == ["outer", "wrong"]
 
 
-def test_an_error_of_matnbs_own_keeps_its_frames() -> None:
+def test_an_error_of_matnbs_own_ends_at_the_users_line_and_keeps_the_whole_for_who_asks() -> None:
     with pytest.raises(mn.errors.OptionError, match="this loop would never end") as caught:
         mn.iterate(lambda x: x, x)
-    assert "_limit" in of_matnb(caught.value)
+    assert of_matnb(caught.value) == []
+    whole = [frame.name for frame in traceback.extract_tb(whole_traceback(caught.value))]
+    assert whole[0] == frames(caught.value)[0]
+    assert {"iterate", "_limit"} <= set(whole)
+
+
+def test_the_whole_of_an_error_that_went_through_a_users_function_is_whole() -> None:
+    with pytest.raises(mn.errors.ShapeError) as caught:
+        mn.iterate(misfits, x, max_iterations=2)
+    whole = [frame.name for frame in traceback.extract_tb(whole_traceback(caught.value))]
+    assert whole.index("iterate") < whole.index("misfits") < whole.index("__matmul__")
+    assert whole.count("misfits") == 1
+
+
+def test_an_error_goes_to_another_process_without_frames() -> None:
+    with pytest.raises(mn.errors.ShapeError) as caught:
+        x + mn.ones(4)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+    assert whole_traceback(again) is None
+
+
+def test_functions_are_pickled_inspected_and_named_as_they_were() -> None:
+    for one in (mn.start, mn.graph.pagerank, mn.linalg.eigsh, mn.DistArray.sum, mn.Table.head):
+        assert pickle.loads(pickle.dumps(one)) is one
+        assert one.__doc__
+        assert one.__code__.co_name == one.__name__
+    assert [*inspect.signature(mn.graph.pagerank).parameters][:2] == ["A", "damping"]
+    assert inspect.signature(mn.learn.KMeans).parameters["n_clusters"].default == 8
+    assert inspect.getsource(mn.graph.pagerank).startswith("def pagerank(")
+
+
+def test_a_second_boundary_changes_nothing() -> None:
+    before = mn.graph.pagerank, mn.DistArray.sum
+    guard([vars(mn.graph)], [mn.DistArray])
+    assert (mn.graph.pagerank, mn.DistArray.sum) == before
+
+
+def test_whole_tracebacks_are_left_where_a_user_wants_them(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import matnb as mn\nmn.ones(3) + mn.ones(4)\n")
+    variables = {**os.environ, "MATNB_FULL_TRACEBACK": "1"}
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=False, env=variables
+    )
+    assert "ufuncs.py" in done.stderr
 
 
 def test_a_fault_below_a_users_function_can_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,14 +146,13 @@ def test_a_fault_below_a_users_function_can_be_found(monkeypatch: pytest.MonkeyP
 
 
 def test_errors_in_a_ring_end() -> None:
-    @shows_user_frames
-    def ring() -> None:
+    def ring(x: mn.DistArray) -> NoReturn:
         error = ValueError("one")
         error.__cause__ = error
         raise error
 
     with pytest.raises(ValueError, match="one"):
-        ring()
+        mn.iterate(ring, x, max_iterations=2)
 
 
 def test_what_python_prints_of_a_script(tmp_path: Path) -> None:

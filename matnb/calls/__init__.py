@@ -1,0 +1,1 @@
+"""What happens where a call goes wrong: which words are meant, and which lines an error shows."""

@@ -65,6 +65,12 @@ _OF_FUNCTIONS = {
     ),
     "ALS": _ways({"rank k n_factors num_factors": "factors", "reg regParam lambda_ l2": "regularization"}),
     "NearestNeighbors": _ways({"k": "n_neighbors", "radius leaf_size": "leave it out"}),
+    "value_counts": _ways(
+        {
+            "normalize": 'write counts["count"] / counts["count"].sum() of the counts that it returns',
+            "dropna sort ascending": "leave it out: the largest count is first",
+        }
+    ),
     "pagerank": _ways({"alpha damping_factor d c": "damping", "nstart": "start"}),
     "katz eigenvector_centrality": _ways({"nstart": "leave it out: every vertex starts alike"}),
     "betweenness edge_betweenness": _ways({"k": "write sources=, the vertices to start from"}),

@@ -60,6 +60,7 @@ from matnb.tables.columns import Column, TextColumn
 from matnb.tables.groups import TableGroups
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pivots import Pivot
+from matnb.tables.sorting import concat
 from matnb.tables.table import Table, table
 from matnb.tables.times import TimeColumn
 from matnb.version import VERSION
@@ -87,6 +88,7 @@ __all__ = [
     "asarray",
     "associative_scan",
     "compute",
+    "concat",
     "cond",
     "connect",
     "coo_array",

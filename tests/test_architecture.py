@@ -62,6 +62,7 @@ MANY_PARAMETERS = {
     "matnb/blocks/kernels/vector_loops.py: add": "a compiled loop's, written out",
     "matnb/ops/products.py: write_product": "a region of a product, and whose it is",
     "matnb/session/current.py: start": "a user's options",
+    "matnb/tables/joining.py: merge": "pandas'",
 }
 # Where texts are taken apart that are not keys of tasks.
 TAKES_NAMES_APART = {
@@ -116,6 +117,7 @@ ONE_IMPORTER = {
     "matnb/session/run_log.py": LARGE,
     "matnb/session/simulation.py": "plans for a cluster that is not there",
     "matnb/session/stored_layouts.py": LARGE,
+    "matnb/tables/joining.py": LARGE,
     "matnb/tables/writing.py": ANOTHER_ROOM,
     "matnb/tables/zones.py": "an idea of its own: what clocks show, on counts of time alone",
     "matnb/widgets/busy_history.py": "rings of numbers, which change; the state beside them is frozen",
@@ -137,7 +139,7 @@ OVER_LIMIT = {
     "matnb/blocks/kernels/tiles.py": 520,
     "matnb/pictures/graph.py": 552,
     "tests/backend/test_executor.py": 520,
-    "tests/test_architecture.py": 610,
+    "tests/test_architecture.py": 612,
 }
 # Algorithms read as the mathematics: each is short, is written on arrays alone, and never goes through one.
 ALGORITHMS = ("graph", "linalg", "learn")

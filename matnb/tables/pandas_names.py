@@ -24,12 +24,15 @@ OF_TABLES = _ways(
         "to_numpy": "t.to_matrix(columns) or np.asarray(t)", "to_dict": "t.to_pandas().to_dict()",
         "to_parquet write_parquet to_csv write_csv": "mn.save(t, path)",
         "corr": "np.corrcoef(t.to_matrix(columns), rowvar=False)", "group_by": "t.groupby(columns)",
+        "sort": "t.sort_values(columns, ascending=False)", "top_k": "t.nlargest(n, columns)",
+        "bottom_k": "t.nsmallest(n, columns)", "append extend vstack": "mn.concat([t, u])",
+        "join": 't.merge(other, on="zone", how="left")',
         "plot hist": 'mn.plot(t["fare"])', "compute": "t.to_pandas()",
         "mean sum std min max median": 't["fare"].mean(), or t.describe()',
     }
 )  # fmt: skip
 
-_ELSEWHERE = "sort_values sort_index sort merge join apply map melt stack drop_duplicates unique sample"
+_ELSEWHERE = "sort_index apply map melt stack drop_duplicates unique sample"
 OF_TABLES |= dict.fromkeys(
     _ELSEWHERE.split(), "do it in pandas or polars, from t.to_pandas() or t.to_polars(), then mn.table(frame)"
 )

@@ -19,10 +19,12 @@ from matnb.pictures.quantities import bytes_text
 from matnb.tables.columns import Column, TextColumn, check_length, is_missing
 from matnb.tables.groups import TableGroups, keyed
 from matnb.tables.incoming import column_from, columns_from, columns_of_mapping
+from matnb.tables.joining import merge
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pandas_names import OF_TABLES, no_table_name
 from matnb.tables.pivots import Pivot
 from matnb.tables.showing import looked, table_html, table_text, value_text
+from matnb.tables.sorting import nlargest, nsmallest, sort_values
 from matnb.tables.times import TimeColumn, ZonedDtype
 
 if TYPE_CHECKING:
@@ -204,6 +206,8 @@ class Table:
         for name in found:
             self[name]
         return found
+
+    merge, sort_values, nlargest, nsmallest = merge, sort_values, nlargest, nsmallest
 
     # Groups and statistics
 

@@ -452,7 +452,7 @@ def test_a_column_shows_the_values_that_its_table_shows() -> None:
     ("use", "words"),
     [
         (lambda t: t.iloc[0], "write t[mask], t[start:stop] or t.head(n)"),
-        (lambda t: t.sort_values("fare"), "do it in pandas or polars"),
+        (lambda t: t.melt("fare"), "do it in pandas or polars"),
         (lambda t: t.assign(a=1), "write t.with_columns(name=values)"),
         (lambda t: t.colunms, "did you mean 'columns'?"),
         (lambda t: t["zone"].str.upper(), "a column of text has no attribute 'str'; write x == text"),

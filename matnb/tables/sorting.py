@@ -1,0 +1,239 @@
+"""Tables in the order of their columns, the rows with the largest values, and tables one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError, suggestion
+from matnb.lazy.array import DistArray
+from matnb.lazy.functions.ordering import topk
+from matnb.lazy.functions.shaping import concatenate
+from matnb.tables.columns import Column
+from matnb.tables.rows import AnyColumn, all_missing, at_places, in_a_row, order_of, sort_keys
+
+if TYPE_CHECKING:
+    from matnb.tables.table import Table
+
+_FEW = 1024  # first rows of a long table that are found without putting all in order
+_KEEP = ("first", "last", "all")
+
+
+def sort_values(
+    self: Table,
+    by: str | Sequence[str] | None = None,
+    *,
+    ascending: bool | Sequence[bool] = True,
+    na_position: str = "last",
+) -> Table:
+    """Return the rows in the order of one or more columns, as ``pandas.DataFrame.sort_values`` does.
+
+    Parameters
+    ----------
+    by
+        A column, or several, of which the first decides. Text is in the order of code points.
+    ascending
+        Whether the least value comes first; for several columns one for all, or one for each.
+    na_position
+        "last" or "first": where rows with a missing value are, in either order.
+
+    Returns
+    -------
+    Table
+        Rows with equal values stay in order.
+
+    Raises
+    ------
+    ColumnError
+        For an unknown column.
+    OptionError
+        For another ``na_position``, and unequal numbers of columns and directions.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> t = mn.table({"zone": ["b", "a", "b"], "fare": [6.0, None, 9.0]})
+    >>> print(t.sort_values(["zone", "fare"], ascending=[True, False]).head())
+    3 rows x 2 columns
+    zone     fare
+    text  float64
+    a
+    b         9.0
+    b         6.0
+    """
+    names = _columns_of(self, () if by is None else by, "sort_values")
+    directions = [ascending] * len(names) if isinstance(ascending, bool | int) else list(ascending)
+    if len(directions) != len(names):
+        raise OptionError(f"sort_values: {len(directions)} directions for {len(names)} columns")
+    if na_position not in ("first", "last"):
+        raise OptionError(f"sort_values(na_position={na_position!r}): choose 'first' or 'last'")
+    columns = [self[name] for name in names]
+    return _at(self, order_of(columns, [bool(one) for one in directions], na_position == "first"))
+
+
+def nlargest(self: Table, n: int, columns: str | Sequence[str], keep: str = "first") -> Table:
+    """Return the ``n`` rows with the largest values, in descending order; missing values come last.
+
+    Equal to ``t.sort_values(columns, ascending=False).head(n)``, but of a long table only the first rows are
+    put in order, if they are few and the order is that of one column.
+
+    Parameters
+    ----------
+    n
+        The number of rows; of a shorter table all.
+    columns
+        A column, or several, of which the first decides.
+    keep
+        Of equal rows those that come "first".
+
+    Raises
+    ------
+    ColumnError
+        For an unknown column.
+    OptionError
+        For a negative number, and another ``keep``.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> t = mn.table({"zone": ["b", "a", "c"], "fare": [6.0, 7.0, 9.0]})
+    >>> t.nlargest(2, "fare")["zone"].compute().tolist()
+    ['c', 'a']
+    """
+    return _first(self, n, columns, keep, "nlargest", is_ascending=False)
+
+
+def nsmallest(self: Table, n: int, columns: str | Sequence[str], keep: str = "first") -> Table:
+    """Return the ``n`` rows with the smallest values, in ascending order; missing values come last.
+
+    Takes the same arguments as :meth:`nlargest`, and raises the same errors.
+    """
+    return _first(self, n, columns, keep, "nsmallest", is_ascending=True)
+
+
+def _first(
+    table: Table, n: int, columns: str | Sequence[str], keep: str, caller: str, is_ascending: bool
+) -> Table:
+    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+        raise OptionError(f"{caller}(n={n!r}): give a number of rows, from 0 on")
+    if keep != "first":
+        way = "only 'first' is there" if keep in _KEEP else suggestion(keep, ("first",))
+        raise OptionError(f"{caller}(keep={keep!r}): {way}")
+    names = _columns_of(table, columns, caller)
+    made = [table[name] for name in names]
+    keys = [key for one in made for key in sort_keys(one, is_ascending, False)]
+    count = min(n, len(table))
+    if len(keys) == 1 and 0 < count <= _FEW:
+        return _at(table, topk(keys[0], count, largest=False).places)
+    return _at(table, order_of(made, [is_ascending] * len(made))[:count])
+
+
+def _columns_of(table: Table, by: str | Sequence[str], caller: str) -> tuple[str, ...]:
+    names = table._named(by)
+    if not names:
+        last = table.columns[-1] if table.columns else "name"
+        raise OptionError(f"{caller}: give at least one column, as in t.{caller}({last!r})")
+    return names
+
+
+def _at(table: Table, places: DistArray) -> Table:
+    return type(table)({name: at_places(one, places) for name, one in table.items()}, table._complete)
+
+
+# One after the other
+
+
+def concat(
+    arrays: Iterable[Any], /, axis: int | None = 0, *, join: str = "outer", ignore_index: bool = True
+) -> Any:
+    """Put tables, columns or arrays one after the other: ``pandas.concat``, and ``numpy.concatenate``.
+
+    Parameters
+    ----------
+    arrays
+        Tables, columns of tables, or arrays.
+    axis
+        Of arrays. Of tables it is 0, the rows.
+    join
+        Which columns tables have: "outer" for those of any, where a table without a column has missing
+        values, or "inner" for those of all.
+    ignore_index
+        For pandas' sake: tables have no index.
+
+    Returns
+    -------
+    Table, Column or DistArray
+        Columns are in the order in which they first appear. Their type is one that has the values of all:
+        text with all categories, the finer of two units of times, NumPy's common dtype of numbers. Whole
+        numbers and booleans with missing values stay exact.
+
+    Raises
+    ------
+    DTypeError
+        For columns of types that have none in common, such as text and numbers, or a table beside an array.
+    OptionError
+        For no table, and another ``join``.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> one = mn.table({"zone": ["a", "b"], "fare": [6, 9]})
+    >>> two = mn.table({"zone": ["c"], "tip": [1.5]})
+    >>> print(mn.concat([one, two]).head())
+    3 rows x 3 columns
+    zone              fare      tip
+    text  int64 or missing  float64
+    a                    6
+    b                    9
+    c                           1.5
+    """
+    from matnb.tables.table import Table  # which has what is above as methods
+
+    if isinstance(arrays, DistArray | Table | Column):
+        if isinstance(arrays, DistArray):
+            return concatenate(arrays, axis)  # type: ignore[arg-type]  # its rows
+        raise OptionError("concat of one table: give a list of tables, as in mn.concat([t, u])")
+    parts = list(arrays.values() if isinstance(arrays, Mapping) else arrays)
+    tables = [one for one in parts if isinstance(one, Table)]
+    if tables:
+        if len(tables) < len(parts):
+            other = next(one for one in parts if not isinstance(one, Table))
+            raise DTypeError(
+                f"concat of tables and a {type(other).__name__}: mn.table(x) makes a table of it"
+            )
+        return _tables_in_a_row(tables, axis, join)
+    if any(isinstance(one, Column) for one in parts) and axis in (0, None):
+        return in_a_row([one if isinstance(one, Column | DistArray) else _column(one) for one in parts])
+    return concatenate(parts, axis)
+
+
+def _column(values: object) -> AnyColumn:
+    from matnb.tables.incoming import column_from  # which is for tables
+
+    return column_from("values", values)
+
+
+def _tables_in_a_row(tables: Sequence[Table], axis: object, join: str) -> Table:
+    if axis not in (0, None, "index", "rows"):
+        raise UnsupportedError(
+            "concat of tables beside each other: write t.with_columns(**dict(u.items())), or "
+            "t.merge(u, on=key)"
+        )
+    if join not in ("outer", "inner"):
+        raise OptionError(f"concat(join={join!r}): choose 'outer' or 'inner'")
+    names = dict.fromkeys(name for one in tables for name in one.columns)
+    if join == "inner":
+        names = dict.fromkeys(name for name in names if all(name in one for one in tables))
+    made: dict[str, AnyColumn] = {}
+    complete = set()
+    for name in names:
+        like = next(one[name] for one in tables if name in one)
+        # A table without rows says nothing of types, unless all are.
+        filled = [one for one in tables if len(one)] or tables[:1]
+        parts = [one[name] if name in one else all_missing(like, len(one)) for one in filled]
+        made[name] = in_a_row(parts, f"concat: column {name!r}")
+        if all(name in one._complete for one in filled):
+            complete.add(name)
+    if not made and any(map(len, tables)):
+        raise ShapeError("concat(join='inner'): the tables have no column in common")
+    return type(tables[0])(made, frozenset(complete))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 from weakref import ref
 
@@ -24,7 +24,7 @@ from matnb.lazy.foreign_names import instead_of, refuse_dask
 from matnb.lazy.limits import check_incoming, check_limit, converted_bytes, list_bytes
 from matnb.lazy.operators import Operators
 from matnb.lazy.recording import active_recording
-from matnb.lazy.registry import recorded
+from matnb.lazy.registry import METHODS, recorded
 from matnb.ops.pattern import Pattern
 from matnb.ops.selecting import Prune, Select, SelectBy
 from matnb.pictures.arrays import array_html, array_text
@@ -354,7 +354,8 @@ class Values(Known):
     def __bool__(self) -> bool:
         if self.size != 1:
             raise NotScalarError(
-                f"the truth value of an array of shape {self.shape} is ambiguous; use .any() or .all()"
+                f"the truth value of an array of shape {self.shape} is ambiguous; use .any() or .all(), "
+                "and brackets around comparisons: (x > 1) & (y > 1)"
             )
         return bool(self.item())
 
@@ -762,12 +763,17 @@ class DistArray(Methods, Operators, Values):
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError("a DistArray cannot be pickled; write it with mn.save, or pickle x.compute()")
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # libraries ask for protocols that there are not
             refuse_dask(name, "a DistArray")
             raise AttributeError(f"DistArray has no attribute {name!r}")
         is_sparse = self.sparse
-        raise no_attribute("DistArray", name, lambda: dir(DistArray), lambda: instead_of(name, is_sparse))
+        if name in METHODS and not is_sparse:
+            return MethodType(METHODS[name], self)
+        raise no_attribute("DistArray", name, lambda: dir(self), lambda: instead_of(name, is_sparse))
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(() if self.sparse else METHODS)]
 
     def __len__(self) -> int:
         if not self.shape:

@@ -15,10 +15,10 @@ _INSTEAD = ways(
     {
         "toarray todense to_numpy numpy values A": "np.asarray(x)",
         "to_list": "x.tolist()", "getnnz": "x.nnz", "flat": "x.ravel()", "tofile": "mn.save(x, path)",
-        "to_pandas to_frame": "pandas.DataFrame(np.asarray(x))",
+        "to_pandas to_frame": "pandas.DataFrame(np.asarray(x))", "name": "the name itself: t[name]",
         "head": "x[:5]", "tail": "x[-5:]", "iloc loc iat": "x[rows, columns]",
         "isna isnull": "np.isnan(x)", "notna notnull": "~np.isnan(x)", "dropna": "x[~np.isnan(x)]",
-        "fillna": "np.where(np.isnan(x), value, x)", "shift": "np.roll(x, n)", "sort_values": "np.sort(x)",
+        "fillna": "np.where(np.isnan(x), value, x)", "sort_values": "np.sort(x)",
         "value_counts": "np.unique(x, return_counts=True)", "nunique": "np.unique(x).size",
         "groupby": "mn.groupby(keys).sum(x)", "rolling": "mn.rolling(x, n)", "nlargest": "mn.topk(x, n)",
         "apply map applymap map_blocks": "mn.map_blocks(fn, x)", "visualize": "mn.visualize(x)",

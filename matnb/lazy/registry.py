@@ -10,6 +10,8 @@ import numpy as np
 from matnb.errors import UnsupportedError
 
 FUNCTIONS: dict[Callable[..., object], Callable[..., object]] = {}
+# Methods that families give to dense DistArrays, by name; what NumPy's arrays have is no family's.
+METHODS: dict[str, Callable[..., object]] = {}
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
 

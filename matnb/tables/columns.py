@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import operator
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.foreign import is_missing_value
-from matnb.errors import DTypeError, NotScalarError, OptionError, ShapeError, suggestion
+from matnb.errors import DTypeError, NotScalarError, OptionError, RangeError, ShapeError, suggestion
 from matnb.io.columns import by_code_point, places_among
-from matnb.io.durations import NO_TIME
-from matnb.io.texts import NO_VALUE, checked_marks, numbers_in, present, times_in
+from matnb.io.durations import MOST_TIME, NO_TIME
+from matnb.io.texts import NO_VALUE, checked_marks, numbers_in, present, strings, times_in
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray
+from matnb.lazy.creation import arange, asarray
 from matnb.lazy.foreign_names import refuse_dask
+from matnb.lazy.functions.mapping import replicated
 from matnb.tables.pandas_names import OF_COLUMNS, no_table_name
 from matnb.tables.showing import short_text
+from matnb.tables.strings import HasText
+
+_FILLS = ("ffill", "bfill", "pad", "backfill")
 
 if TYPE_CHECKING:
     import pyarrow
@@ -76,7 +82,10 @@ class Column:
         return self.codes.shape[0]
 
     def __bool__(self) -> NoReturn:
-        raise NotScalarError("the truth value of a column is ambiguous: compare it, and use .any() or .all()")
+        raise NotScalarError(
+            "the truth value of a column is ambiguous: compare it, and use .any() or .all(); & and | need "
+            "brackets around comparisons, as in (x > 1) & (y > 1)"
+        )
 
     def __getitem__(self, key: Any) -> Self:
         self._check_key(key)
@@ -100,16 +109,87 @@ class Column:
         values = self.compute()
         return values if dtype is None else values.astype(dtype)
 
-    def value_counts(self) -> Table:
-        """Return the counts of values, the most frequent first; ties are ordered by value."""
-        from matnb.tables.table import Table  # which is made of columns
-
-        name = self.name or "value"
-        return Table({name: self}).value_counts(name)
+    # Missing values
 
     def isna(self) -> DistArray:
         """Return a boolean mask of missing values."""
         return self.missing
+
+    def notna(self) -> DistArray:
+        """Return a boolean mask of values that are there."""
+        return ~self.missing  # type: ignore[no-any-return]  # a handle
+
+    isnull, notnull = isna, notna
+
+    def fillna(self, value: object = None, method: object = None) -> Any:
+        """Return the column with a value where one is missing.
+
+        Parameters
+        ----------
+        value
+            One value, or a column of as many rows, whose values fill those of this one.
+
+        Raises
+        ------
+        DTypeError
+            For a value that the column cannot have.
+        """
+        if method is not None or (isinstance(value, str) and value in _FILLS and self._word() != "text"):
+            raise OptionError("fillna does not fill from other rows: write x.ffill() or x.bfill()")
+        if is_missing_value(value):
+            raise OptionError(f"fillna({value!r}): give a value that is not missing")
+        if not self.may_miss:
+            return self._plain()
+        if isinstance(value, DistArray) and not value.ndim:
+            value = replicated(_given, value, like=value.dtype.type(0))
+        found = as_column(self._chosen(self.notna(), value))
+        return found._plain() if isinstance(value, Column | DistArray) else found._complete()
+
+    def ffill(self) -> Any:
+        """Return the column with each missing value replaced by the last one before it that is there."""
+        if not len(self):
+            return self
+        there: Any = np.where(self.missing, 0, arange(len(self)))
+        return self[np.maximum.accumulate(there)]
+
+    def bfill(self) -> Any:
+        """Return the column with each missing value replaced by the first one after it that is there."""
+        if not len(self):
+            return self
+        there: Any = np.where(self.missing, len(self) - 1, arange(len(self)))
+        return self[np.minimum.accumulate(there[::-1])[::-1]]
+
+    def dropna(self) -> Any:
+        """Return the values that are not missing; their number is computed immediately."""
+        return self[self.notna()]._complete() if self.may_miss else self
+
+    def where(self, cond: object, other: object = None) -> Any:
+        """Return the column with another value, or none, where a condition does not hold.
+
+        Parameters
+        ----------
+        cond
+            A mask of as many booleans, or a function that returns one for the column.
+        other
+            A value, a column of as many rows, or None for missing values.
+        """
+        return self._chosen(self._mask_of(cond), other)
+
+    def mask(self, cond: object, other: object = None) -> Any:
+        """Return the column with another value, or none, where a condition holds; see ``where``."""
+        return self._chosen(~self._mask_of(cond), other)
+
+    def _mask_of(self, cond: Any) -> DistArray:
+        found = cond(self._plain()) if callable(cond) else cond
+        found = asarray(found.__matnb_mask__() if isinstance(found, Column) else found)
+        if found.dtype.kind != "b" or found.shape != self.shape:
+            raise DTypeError(
+                f"a condition of {found.dtype} and shape {found.shape}: give {len(self):,} booleans, as in "
+                "x.where(x > 0)"
+            )
+        return found
+
+    # Values
 
     def isin(self, values: Iterable[object]) -> DistArray:
         """Return a boolean mask of values that are in a list or another column.
@@ -135,6 +215,252 @@ class Column:
         if self.may_miss:
             found = found | self.missing if len(there) < len(given) else found & ~self.missing
         return found  # type: ignore[no-any-return]  # a handle
+
+    def between(self, left: object, right: object, inclusive: str = "both") -> DistArray:
+        """Return a boolean mask of values from ``left`` to ``right``; missing values are not between.
+
+        Parameters
+        ----------
+        inclusive
+            Which of the two ends belong to it: "both", "neither", "left" or "right".
+        """
+        ends = ("both", "neither", "left", "right")
+        if inclusive not in ends:
+            raise OptionError(f"inclusive={inclusive!r}: {suggestion(inclusive, ends, 'choose one of')}")
+        x: Any = self._plain()
+        low = x >= left if inclusive in ("both", "left") else x > left
+        return low & (x <= right if inclusive in ("both", "right") else x < right)  # type: ignore[no-any-return]
+
+    def clip(self, lower: Any = None, upper: Any = None) -> Any:
+        """Return the column with values below ``lower`` and above ``upper`` replaced by these."""
+        found: Any = self
+        for bound, is_beyond in ((lower, operator.lt), (upper, operator.gt)):
+            if not is_missing_value(bound):
+                found = found.mask(is_beyond(found._plain(), bound), bound)
+        return found
+
+    def replace(self, to_replace: object, value: object = None, regex: bool = False) -> Any:
+        """Return the column with some values replaced by others; whole values, not parts of texts.
+
+        Parameters
+        ----------
+        to_replace
+            A value, a list of values, or a dict of new values by old ones. None and NaN stand for missing
+            values.
+        value
+            The new value, or a list of as many; None and NaN for missing ones.
+
+        Raises
+        ------
+        DTypeError
+            For a value that the column cannot have.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> t = mn.table({"answer": ["yes", "Y", "no"]})
+        >>> t["answer"].replace({"Y": "yes", "no": None}).compute().tolist()
+        ['yes', 'yes', None]
+        """
+        if regex:
+            raise OptionError("replace takes whole values: write x.str.replace(pattern, text, regex=True)")
+        x, found = self, self
+        for old, new in replacements(to_replace, value).items():
+            is_old = x.missing if is_missing_value(old) else x._plain() == old
+            found = as_column(found._chosen(~is_old, new))
+        return found._plain()
+
+    def map(self, arg: Mapping[Any, object] | Callable[[Any], object], na_action: str = "ignore") -> Any:
+        """Return for each value what a dict or a function gives for it; missing values stay missing.
+
+        A function is called here, once for each distinct value, not once for each row. A value that is not in
+        the dict becomes missing.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> t = mn.table({"size": ["S", "L", "S"]})
+        >>> t["size"].map({"S": 36, "L": 44}).compute(), t["size"].map(str.lower).compute().tolist()
+        (array([36, 44, 36]), ['s', 'l', 's'])
+        """
+        return _values().mapped(self, arg)
+
+    def shift(self, periods: int = 1) -> Any:
+        """Return the column moved down by some rows, up if negative; rows without a value are missing."""
+        if isinstance(periods, bool) or not isinstance(periods, int | np.integer):
+            raise OptionError(f"shift({periods!r}): give a number of rows")
+        if not len(self):
+            return self
+        places: Any = arange(len(self)) - int(periods)
+        there = (places >= 0) & (places < len(self))
+        return self[np.clip(places, 0, len(self) - 1)]._chosen(there, None)
+
+    def duplicated(self, keep: object = "first") -> DistArray:
+        """Return a mask of values that come again: all but the "first" or "last", or all (False)."""
+        return _values().duplicated([self._plain()], keep)  # type: ignore[no-any-return]  # a handle
+
+    # Statistics
+
+    def unique(self) -> npt.NDArray[Any]:
+        """Compute the distinct values in order of appearance, a missing one included."""
+        return np.asarray(self[_values().first_rows(self)])
+
+    def nunique(self, dropna: bool = True) -> int:
+        """Compute the number of distinct values, missing ones left out unless ``dropna=False``."""
+        count = len(np.unique(as_column(self.dropna()).codes))
+        return count + (not dropna and bool(self.missing.any()))
+
+    def count(self) -> DistArray:
+        """Return the number of values that are not missing."""
+        return self.notna().sum()
+
+    def value_counts(self, normalize: bool = False, ascending: bool = False, dropna: bool = True) -> Table:
+        """Return the counts of values, the most frequent first; ties are ordered by value.
+
+        Parameters
+        ----------
+        normalize
+            Whether to return shares of all rows that are counted, in a column ``proportion``.
+        ascending
+            Whether the least frequent comes first.
+        dropna
+            Whether to leave out missing values, which else are the last of equally many.
+        """
+        return _values().counted(self, self.name or "value", normalize, ascending, dropna)  # type: ignore[no-any-return]
+
+    def min(self) -> Any:
+        """Compute the least value, skipping missing ones; None of text, NaT of times, if there is none."""
+        return _values().extreme(self, np.min)
+
+    def max(self) -> Any:
+        """Compute the greatest value, skipping missing ones; None of text, NaT of times, if there is none."""
+        return _values().extreme(self, np.max)
+
+    def idxmin(self) -> int:
+        """Compute the first row that has the least value."""
+        return _values().place_of_extreme(self, np.argmin, "idxmin")  # type: ignore[no-any-return]
+
+    def idxmax(self) -> int:
+        """Compute the first row that has the greatest value."""
+        return _values().place_of_extreme(self, np.argmax, "idxmax")  # type: ignore[no-any-return]
+
+    def mean(self) -> Any:
+        """Return the mean of times or durations; missing values are skipped."""
+        return _values().statistic(self, "mean")
+
+    def sum(self) -> Any:
+        """Return the sum of durations; missing values are skipped."""
+        return _values().statistic(self, "sum")
+
+    def std(self, ddof: int = 1) -> Any:
+        """Return the standard deviation of times or durations, a duration; missing values are skipped."""
+        return _values().statistic(self, "std", ddof=ddof)
+
+    def median(self) -> Any:
+        """Return the median of numbers, times or durations; missing values are skipped."""
+        return _values().statistic(self, "median")
+
+    def quantile(self, q: Any = 0.5) -> Any:
+        """Return one quantile, or an array of several; missing values are skipped."""
+        return _values().statistic(self, "quantile", q)
+
+    def mode(self) -> npt.NDArray[Any]:
+        """Compute the most frequent values, ascending; several if equally many."""
+        return _values().most_frequent(self)  # type: ignore[no-any-return]
+
+    def corr(self, other: Any) -> float:
+        """Compute Pearson's correlation with another column of numbers, of the rows that have both."""
+        from matnb.tables.table import Table  # which is made of columns
+
+        table = Table({"x": self._plain(), "y": other})
+        return float(np.asarray(table.corr()["y"])[0])
+
+    def sample(
+        self, n: int | None = None, frac: float | None = None, replace: bool = False, random_state: Any = None
+    ) -> Any:
+        """Return values drawn at random, as ``Table.sample`` does of rows."""
+        from matnb.tables.table import Table  # which is made of columns
+
+        return Table({"x": self._plain()}).sample(n, frac, replace, random_state)["x"]
+
+    def describe(self) -> Table:
+        """Return what ``Table.describe`` does of a table of this column."""
+        from matnb.tables.table import Table  # which is made of columns
+
+        return Table({self.name or "value": self._plain()}).describe()
+
+    # Rows before
+
+    def diff(self, periods: int = 1) -> Any:
+        """Return the difference from the row before, or from one further up."""
+        self._check_numbers("diff")
+        return self._plain() - as_column(self.shift(periods))._plain()
+
+    def pct_change(self, periods: int = 1) -> Any:
+        """Return the share by which numbers differ from the row before, or from one further up."""
+        self._check_numbers("pct_change")
+        return self._plain() / as_column(self.shift(periods))._plain() - 1
+
+    def _check_numbers(self, name: str) -> None:
+        if self._word() == "text":
+            raise DTypeError(f"{name} of a column of text: x.to_float() are numbers")
+
+    # Other forms
+
+    def head(self, n: int = 5) -> Any:
+        """Return the first values."""
+        return self[:n]
+
+    def tail(self, n: int = 5) -> Any:
+        """Return the last values."""
+        return self[max(0, len(self) - n) :]
+
+    def to_numpy(self) -> npt.NDArray[Any]:
+        """Compute the column and return a NumPy array."""
+        return np.asarray(self)
+
+    def tolist(self) -> list[Any]:
+        """Compute the column and return a list."""
+        return self.to_numpy().tolist()  # type: ignore[no-any-return]
+
+    to_list = tolist
+
+    def astype(self, dtype: Any, errors: str = "raise") -> Any:
+        """Return the column converted to a dtype of NumPy's or pandas': such as text to numbers.
+
+        Raises
+        ------
+        DTypeError
+            For values that the dtype does not have, and where no conversion is meaningful.
+        """
+        raise NotImplementedError
+
+    def copy(self) -> Self:
+        """Return the column: it is not changed by anything."""
+        return self
+
+    def _plain(self) -> Any:
+        # What a user has of it: an array where values are those of arrays.
+        return self
+
+    def _complete(self) -> Any:
+        # The same values, of which none is missing.
+        return self._like(self.codes, may_miss=False)
+
+    def _chosen(self, where: DistArray, other: Any) -> Any:
+        # The values where a mask is true, and else another value, those of a column, or none.
+        if isinstance(other, Column):
+            check_length("other", len(other), len(self))
+        one, two = self._other(other)
+        if isinstance(two, int) and abs(two) >= MOST_TIME and not is_missing_value(other):
+            raise RangeError(f"a column of {self._word()} cannot have {other!r}, which is beyond 64 bits")
+        codes: Any = np.where(where, one.codes, two if isinstance(two, int) else two.codes)
+        may_miss = two.may_miss if isinstance(two, Column) else is_missing_value(other)
+        return one._like(codes.astype(one.codes.dtype), self.may_miss or may_miss)
+
+    def _other(self, other: object) -> tuple[Column, Column | int]:
+        # This column and another, or what stands for a value, in the same numbers.
+        raise NotImplementedError
 
     def _number(self, value: object) -> int | None:
         # The number that stands for a value; None where there is none.
@@ -165,6 +491,73 @@ class Column:
             return summary
         first, last = (", ".join(map(self._shown, part)) for part in self.seen)
         return f"{first}{', ..., ' if last else ''}{last}\n{summary}"
+
+
+_PANDAS_INTEGERS = re.compile(r"U?Int(8|16|32|64)")
+
+
+def numbers_dtype(dtype: Any) -> np.dtype:
+    """Return NumPy's dtype of numbers for one of NumPy's or pandas', such as "Int64"."""
+    text = str(dtype)
+    if _PANDAS_INTEGERS.fullmatch(text) or text in ("Float32", "Float64", "boolean"):
+        return np.dtype(text.lower().replace("boolean", "bool"))
+    return np.dtype(dtype)  # type: ignore[no-any-return]
+
+
+def kind_of_dtype(dtype: Any) -> str:
+    """Return the kind of a dtype of NumPy's or pandas': "text", or a letter of NumPy's.
+
+    Raises
+    ------
+    DTypeError
+        For what is no dtype.
+    """
+    if dtype is str or str(dtype) in ("str", "string", "category", "object", "text"):
+        return "text"
+    try:
+        return "M" if str(dtype) == "datetime" else numbers_dtype(dtype).kind
+    except TypeError:
+        raise DTypeError(
+            f'astype({dtype!r}): give a dtype such as float, int, str or "datetime64[s]"'
+        ) from None
+
+
+def _values() -> Any:
+    from matnb.tables import values  # which makes columns
+
+    return values
+
+
+def _given(value: Any) -> Any:
+    # The mean of an array, for example, is missing if one of its values is.
+    if value != value:
+        raise OptionError("fillna: the value is NaN itself; np.nanmean(x), x.median() and t.mean() skip NaN")
+    return value
+
+
+def as_column(one: DistArray | Column) -> Column:
+    """Return a column, whose methods are pandas', of an array or a column of a table."""
+    from matnb.tables.numbers import NumberColumn  # which is a column
+
+    return one if isinstance(one, Column) else NumberColumn(one)
+
+
+def replacements(to_replace: object, value: object) -> dict[Any, object]:
+    """Return new values by old ones, from what pandas' ``replace`` takes.
+
+    Raises
+    ------
+    OptionError
+        For lists of unequal lengths.
+    """
+    if isinstance(to_replace, Mapping):
+        return dict(to_replace)
+    if not isinstance(to_replace, list | tuple):
+        return {to_replace: value}
+    new = list(value) if isinstance(value, list | tuple) else [value] * len(to_replace)
+    if len(new) != len(to_replace):
+        raise OptionError(f"replace: {len(to_replace)} values by {len(new)}: give as many")
+    return dict(zip(to_replace, new, strict=True))
 
 
 def is_missing(column: DistArray | Column) -> DistArray | None:
@@ -202,7 +595,7 @@ class OrderedColumn(Column, ABC):
         return self._compared(other, lambda a, b: a >= b)
 
 
-class TextColumn(OrderedColumn):
+class TextColumn(HasText, OrderedColumn):
     """Text as categories: workers store indices into the labels, -1 for missing text.
 
     Attributes
@@ -256,11 +649,23 @@ class TextColumn(OrderedColumn):
         place: int = self.labels.index(value).as_py()
         return None if place < 0 else place
 
+    def _other(self, other: object) -> tuple[TextColumn, TextColumn | int]:
+        if is_missing_value(other):
+            return self, -1
+        if not isinstance(other, TextColumn | str):
+            raise DTypeError(f"a column of text cannot have {shown_value(other)}: give strings")
+        new = other.labels if isinstance(other, TextColumn) else strings([other])
+        labels = by_code_point([self.labels, new])
+        one = TextColumn(_renumbered(self, labels), labels, self.may_miss)
+        if isinstance(other, TextColumn):
+            return one, TextColumn(_renumbered(other, labels), labels, other.may_miss)
+        return one, int(labels.index(other).as_py())
+
     def _compared(self, other: object, compare: Callable[[Any, Any], Any]) -> DistArray:
         if isinstance(other, TextColumn):
-            both = by_code_point([self.labels, other.labels])
-            one, two = (_renumbered(column, both) for column in (self, other))
-            found = compare(one, two)
+            one, two = self._other(other)
+            assert isinstance(two, TextColumn), "as the other is"
+            found = compare(one.codes, two.codes)
             return found & ~self.missing & ~other.missing  # type: ignore[no-any-return]
         if is_missing_value(other):
             return self.codes != self.codes  # type: ignore[no-any-return]  # nothing compares with it
@@ -305,7 +710,7 @@ class TextColumn(OrderedColumn):
         texts = self._texts()
         found = numbers_in(texts, checked_marks(decimal, thousands), whole=False)
         self._check_converted(
-            texts, found.is_null(), "a number", errors, 'decimal="," and thousands="." read "1.234,5"'
+            texts, found.is_null(), "a number", errors, 'x.to_float(thousands=",") reads "1,234.5"'
         )
         values = found.to_numpy(zero_copy_only=False)
         return asarray(np.append(values, np.nan))[self.codes]
@@ -380,6 +785,30 @@ class TextColumn(OrderedColumn):
         self._check_converted(texts, pyarrow.array(gone), what, errors, 'give another form as in "%d.%m.%Y"')
         counts: Any = asarray(np.append(values.view(np.int64), [NO_TIME]))
         return TimeColumn(counts[self.codes], "datetime", unit, self.may_miss or bool(gone.any()))
+
+    def astype(self, dtype: Any, errors: str = "raise") -> Any:
+        """Return the texts as numbers, dates or times; ``to_float`` and the like have options.
+
+        Raises
+        ------
+        DTypeError
+            For texts that are not of the dtype, and booleans.
+        """
+        kind = kind_of_dtype(dtype)
+        if kind == "text":
+            return self
+        if kind in "iuf":
+            made = self.to_float(errors=errors) if kind == "f" else self.to_int(errors=errors)
+            return made.astype(numbers_dtype(dtype))
+        if kind == "M":
+            found = self.to_datetime(errors=errors)
+            unit = (
+                np.datetime_data(np.dtype(dtype))[0] if dtype not in ("datetime", "datetime64") else "generic"
+            )
+            return found if unit == "generic" else found.to_unit(unit)
+        raise DTypeError(
+            f'astype({dtype!r}) of a column of text: x == "true" are booleans, x.to_float() are numbers'
+        )
 
     def _texts(self) -> pyarrow.Array:
         # The labels without spaces around them, nulls where they stand for no value.

@@ -12,14 +12,14 @@ import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from matnb.blocks.foreign import is_missing_value
-from matnb.errors import DTypeError, OptionError
+from matnb.errors import DTypeError, OptionError, RangeError
 from matnb.io.columns import fit_float64
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.labels import by_place
-from matnb.tables.columns import Column
+from matnb.tables.columns import Column, kind_of_dtype, numbers_dtype, shown_value
 
 _COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 _PREDICATES = (*_COMPARISONS, np.isinf, np.signbit)  # booleans that say something of a value
@@ -99,6 +99,31 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
 
     # Other forms
 
+    def astype(self, dtype: Any, errors: str = "raise") -> Any:
+        """Return the column with another dtype: integers keep their mask, floats have NaN, ``str`` is text.
+
+        Raises
+        ------
+        RangeError
+            For values that a narrower dtype does not have.
+        """
+        kind = kind_of_dtype(dtype)
+        if kind == "text":
+            return self.map(str)
+        if kind not in "biuf":
+            raise DTypeError(
+                f"astype({dtype!r}) of a column of {self.dtype}: choose a dtype of numbers, or str"
+            )
+        wanted = numbers_dtype(dtype)
+        if kind == "f":
+            return self.to_float().astype(wanted)
+        if kind in "iu" and self.dtype.kind != "b":
+            limits, values = np.iinfo(wanted), self._filled(0)
+            least, most = int(values.min(initial=0)), int(values.max(initial=0))
+            if least < limits.min or most > limits.max:
+                raise RangeError(f"astype({dtype!r}): the column has {least if least < limits.min else most}")
+        return MaskedColumn(self.codes.astype(wanted), self._mask)
+
     def to_float(self) -> DistArray:
         """Return the values as float64, rounded where they need to be, with NaN for missing ones."""
         return np.where(self._mask, np.nan, self.codes.astype(np.float64))  # type: ignore[return-value]
@@ -132,23 +157,38 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
         """Return the values that are not missing; their number is computed immediately."""
         return self.codes[~self._mask]
 
-    def fillna(self, value: int) -> DistArray:
-        """Return the values as an array of their dtype, with a number where they are missing.
+    def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return codes
 
-        Raises
-        ------
-        DTypeError
-            For a value that is not a whole number of the dtype, or a boolean where the column has booleans.
-        """
-        number = self._number(value)
-        if number is None or (self.dtype.kind == "b") != isinstance(value, bool | np.bool_):
+    def _complete(self) -> DistArray:
+        return self.codes
+
+    def _chosen(self, where: DistArray, other: Any) -> Any:
+        if is_missing_value(other):
+            return MaskedColumn(self.codes, self._mask | ~where)
+        if isinstance(other, MaskedColumn | DistArray | np.ndarray):
+            return np.where(where, self, other)
+        if isinstance(other, Column):
+            raise DTypeError(f"a column of {self.dtype} cannot have {shown_value(other)}: give numbers")
+        number = self._number(other)
+        if number is None and self.dtype.kind != "b" and isinstance(other, float | np.floating):
+            return np.where(where, self.__matnb_array__(), float(other))
+        if number is None or (self.dtype.kind == "b") != isinstance(other, bool | np.bool_):
             raise DTypeError(
-                f"fillna({value!r}) of a column of {self.dtype}: give a value of that dtype; "
+                f"{other!r} in a column of {self.dtype}: give a value of that dtype; "
                 "to_float() is an array of floats with NaN"
             )
-        return np.where(self._mask, self.dtype.type(number), self.codes)  # type: ignore[return-value]
+        return np.where(where, self, self.dtype.type(number))
 
     # Statistics, of the values that are there
+
+    def clip(self, lower: Any = None, upper: Any = None) -> Any:
+        """Return the column with values below ``lower`` and above ``upper`` replaced by these."""
+        return np.clip(self, lower, upper)
+
+    def abs(self) -> Any:
+        """Return magnitudes."""
+        return np.abs(self)
 
     def sum(self) -> DistArray:
         """Return the sum, skipping missing values, in the dtype of ``np.sum``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from matnb.errors import no_attribute, suggestion
+from matnb.errors import meant, no_attribute
 
 
 def _ways(ways: Mapping[str, str]) -> dict[str, str]:
@@ -13,38 +13,72 @@ def _ways(ways: Mapping[str, str]) -> dict[str, str]:
 
 OF_TABLES = _ways(
     {
-        "info schema": "t.dtypes, or t.describe() for counts and quartiles",
-        "isna isnull is_null": "t.missing(columns), a mask of rows",
-        "iloc loc row rows": "t[mask], t[start:stop] or t.head(n)",
-        "query filter where": 't[t["fare"] > 5]',
-        "assign insert with_column": "t.with_columns(name=values)",
-        "select": 't[["zone", "fare"]]', "drop": "t[[...]] with the names of the columns to keep",
-        "rename": "mn.table({new_name: t[old_name], ...})",
-        "drop_nulls": "t.dropna(columns)", "pivot_table crosstab": "t.pivot(rows, columns, values)",
-        "to_numpy": "t.to_matrix(columns) or np.asarray(t)", "to_dict": "t.to_pandas().to_dict()",
-        "to_parquet write_parquet to_csv write_csv": "mn.save(t, path)",
-        "corr": "np.corrcoef(t.to_matrix(columns), rowvar=False)", "group_by": "t.groupby(columns)",
+        "schema": "t.dtypes, or t.describe() for counts and quartiles", "is_null": "t.isna()",
+        "at iat row rows": "t.iloc[number], t[mask] or t.head(n)", "filter where": 't[t["fare"] > 5]',
+        "query eval": 't[(t["fare"] > 5) & (t["zone"] == "a")], with brackets around each condition',
+        "insert with_column": "t.with_columns(name=values)", "pop": 't["name"], and t.drop(columns="name")',
+        "drop_nulls": "t.dropna(columns)", "fill_null": "t.fillna(value)", "fill_nan": "t.fillna(value)",
+        "pivot_table crosstab": "t.pivot(rows, columns, values)", "unpivot": "t.melt in polars",
+        "to_numpy": "t.to_matrix(columns) or np.asarray(t)", "group_by": "t.groupby(columns)",
+        "write_parquet write_csv to_json to_excel to_sql to_hdf": "mn.save(t, path), or t.to_pandas()",
+        "n_unique": "t.nunique()", "height": "len(t)", "width": "len(t.columns)",
+        "iterrows itertuples iter_rows": "t.to_pandas().itertuples(); column arithmetic needs no loop",
         "sort": "t.sort_values(columns, ascending=False)", "top_k": "t.nlargest(n, columns)",
-        "bottom_k": "t.nsmallest(n, columns)", "append extend vstack": "mn.concat([t, u])",
-        "join": 't.merge(other, on="zone", how="left")',
-        "plot hist": 'mn.plot(t["fare"])', "compute": "t.to_pandas()",
-        "mean sum std min max median": 't["fare"].mean(), or t.describe()',
+        "bottom_k": "t.nsmallest(n, columns)", "join": 't.merge(other, on="zone", how="left")',
+        "set_index index": 't[t["id"] == value]: a table has no index, and rows are picked by their values',
+        "append extend vstack": "mn.concat([t, u])", "T transpose": "t.to_matrix(columns).T",
+        "apply applymap transform": 't["fare"] * 2, np.log(t["fare"]) or t["zone"].map(fn)',
+        "agg aggregate": "t.describe(), t.mean() and the like",
+        "cumsum cumprod cummax cummin rank": 'np.cumsum(t["fare"]) and the like, a column at a time',
+        "shift diff pct_change": 't["fare"].shift(1), a column at a time', "mode": 't["zone"].mode()',
+        "unique": 't["zone"].unique(), or t.drop_duplicates(columns)', "rolling": 'mn.rolling(t["fare"], n)',
+        "interpolate": "t.ffill(), or np.interp(x, xp, fp)", "get": 't["fare"]',
+        "plot hist boxplot": 'mn.plot(t["fare"])', "compute": "t.to_pandas()",
+        "idxmax idxmin": 't["fare"].idxmax()', "memory_usage": 't["fare"].nbytes',
+        "add_prefix add_suffix": 't.rename(columns=lambda name: "x_" + name)',
+        "skew kurt kurtosis sem": "scipy.stats on np.asarray(t[\"fare\"])",
     }
 )  # fmt: skip
 
-_ELSEWHERE = "sort_index apply map melt stack drop_duplicates unique sample"
+_ELSEWHERE = "sort_index melt stack unstack explode join_asof resample lookup xs wide_to_long"
 OF_TABLES |= dict.fromkeys(
     _ELSEWHERE.split(), "do it in pandas or polars, from t.to_pandas() or t.to_polars(), then mn.table(frame)"
 )
 
 OF_COLUMNS = _ways(
     {
-        "dt": "x.hour, x.day and so on", "str": "x == text or x.isin(texts), or compute first: np.asarray(x)",
-        "unique categories": "x.value_counts()", "isnull is_null": "x.isna()", "notna notnull": "~x.isna()",
-        "to_numpy values tolist to_list": "np.asarray(x)", "head": "x[:5]", "tail": "x[-5:]",
-        "floor": "x.truncate(unit)", "astype cast": "x.to_float(), or x.fillna(0) for an array of integers",
-        "fill_null": "x.fillna(value)", "dropna drop_nulls": "x.present()",
+        "dt": "x.to_datetime(format).dt.hour, of text", "str": "x.map(fn) for distinct values",
+        "categories cat": "x.unique(), or x.codes", "is_null": "x.isna()", "is_not_null": "x.notna()",
+        "is_in": "x.isin(values)", "n_unique": "x.nunique()", "is_between": "x.between(left, right)",
+        "values": "x.to_numpy()", "floor round ceil": "x.truncate(unit)", "cast": "x.astype(dtype)",
+        "fill_null": "x.fillna(value)", "drop_nulls": "x.dropna()", "apply": "x.map(fn)",
+        "iloc loc iat at": "x[:5], x[mask], or x[[3, 1]]", "drop_duplicates": "x.unique()",
+        "to_dict": "x.tolist()", "to_frame": "mn.table({name: x})", "index": "np.arange(len(x))",
+        "strftime": "x.dt.strftime(format)", "date": 'x.to_unit("D")',
         "tz_convert tz tz_localize": "x.to_zone(name), and x.to_zone(None) for times of its clocks",
+        "plot hist": "mn.plot of numbers, such as x.value_counts()[\"count\"]",
+    }
+)  # fmt: skip
+
+OF_TIMES = _ways(
+    {
+        "ceil round": "x.dt.floor(freq), and np.where(x > floor, ...)", "time": "x - x.dt.normalize()",
+        "to_period": 'x.truncate("month")', "to_pydatetime": "x.to_numpy().astype(object)",
+        "week weekofyear": 'x.dt.isocalendar()["week"]', "components": "x.dt.days and x.dt.seconds",
+        "daysinmonth": "x.dt.days_in_month", "nanosecond": "x.codes % 1000", "truncate": "x.truncate(unit)",
+        "as_unit": "x.to_unit(unit)",
+    }
+)  # fmt: skip
+
+OF_TEXTS = _ways(
+    {
+        "join": 'x.str.split(sep).str.join(other)', "findall": "x.str.count(pat) or x.str.extract(pat)",
+        "extractall": "x.str.extract(pat)", "encode decode": "x.map(lambda text: text.encode())",
+        "wrap translate": "x.map(lambda text: ...)", "get_dummies": "x.map, or t.pivot",
+        "to_datetime strptime to_date": "x.to_datetime(format)", "to_integer": "x.to_int()",
+        "to_lowercase": "x.str.lower()", "to_uppercase": "x.str.upper()", "strip_chars": "x.str.strip()",
+        "starts_with": "x.str.startswith(text)", "ends_with": "x.str.endswith(text)",
+        "len_chars": "x.str.len()", "replace_all": "x.str.replace(old, new)", "to_titlecase": "x.str.title()",
     }
 )  # fmt: skip
 
@@ -62,6 +96,6 @@ def no_table_name(
     """Return the error for an attribute that a table, a column or groups lack, with what to write instead."""
 
     def instead() -> str:
-        return ways.get(name) or suggestion(name, known())
+        return ways.get(name) or meant(name, known()) or "docs/guides/tables.md lists what there is"
 
     return no_attribute(owner, name, instead=instead)

@@ -16,7 +16,9 @@ from matnb.lazy.creation import asarray, coo_array
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.foreign_names import refuse_dask
 from matnb.pictures.quantities import bytes_text
+from matnb.tables import numbers as _numbers  # noqa: F401  gives arrays the methods of columns
 from matnb.tables.columns import Column, TextColumn, check_length, is_missing
+from matnb.tables.frame import FrameMethods
 from matnb.tables.groups import TableGroups, keyed
 from matnb.tables.incoming import column_from, columns_from, columns_of_mapping
 from matnb.tables.joining import merge
@@ -37,7 +39,7 @@ _STATISTICS = ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
 _OF_COUNTS = ("unique", "top", "freq")  # rows of describe() for text and booleans, after the others
 
 
-class Table:
+class Table(FrameMethods):
     """A table of named, typed columns, as returned by ``mn.load`` and ``mn.table``.
 
     ``t["fare"]`` is a column: a DistArray of numbers or booleans, or a column of text, of times, or of
@@ -122,6 +124,9 @@ class Table:
         known = [one for one in dir(Table) if not one.startswith("_")]
         raise no_table_name("a table", name, OF_TABLES, lambda: known)
 
+    def __delitem__(self, name: object) -> NoReturn:
+        raise UnsupportedError(f"a table is not changed: write t = t.drop(columns={name!r})")
+
     def __setitem__(self, key: object, value: object) -> NoReturn:
         name = key if isinstance(key, str) and key.isidentifier() else "name"
         raise UnsupportedError(f"a table is not changed: write t = t.with_columns({name}=values)")
@@ -151,6 +156,14 @@ class Table:
 
     def _rows(self, key: Any) -> Table:
         return Table({name: one[key] for name, one in self._columns.items()}, self._complete)
+
+    def _replaced(self, columns: Mapping[str, DistArray | Column]) -> Table:
+        # With other columns of names that there are.
+        return Table({**self._columns, **columns}, self._complete.difference(columns))
+
+    @staticmethod
+    def _of(columns: Mapping[str, DistArray | Column]) -> Table:
+        return Table(columns)
 
     def head(self, n: int = _SHOWN) -> Table:
         """Return the first ``n`` rows."""
@@ -242,8 +255,11 @@ class Table:
         rest = tuple(name for name in self.columns if name not in names)
         return TableGroups(self, names, rest)
 
-    def value_counts(self, name: str) -> Table:
-        """Return the counts of a column's values, the most frequent first; ties are ordered by value."""
+    def value_counts(self, name: str | Sequence[str]) -> Table:
+        """Return the counts of a column's values, or of rows' of several, the most frequent first.
+
+        Ties are ordered by value; rows with a missing value are left out.
+        """
         sizes = self.groupby(name).size("count")
         order = np.argsort(-sizes["count"], kind="stable")
         return sizes._rows(order)._look()

@@ -26,7 +26,8 @@ from matnb.io.durations import (
 )
 from matnb.io.texts import OFFSET, whole_offset
 from matnb.lazy.array import DistArray
-from matnb.tables.columns import Column, OrderedColumn, shown_value
+from matnb.tables.columns import Column, OrderedColumn, kind_of_dtype, shown_value
+from matnb.tables.datetimes import HasTimes
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.zones import (
     checked_zone,
@@ -82,7 +83,7 @@ class ZonedDtype:
         return str(self)
 
 
-class TimeColumn(OrderedColumn):
+class TimeColumn(HasTimes, OrderedColumn):
     """Dates and times, or durations, as NumPy's datetime64 and timedelta64; missing values are NaT.
 
     The difference of two times is a duration; durations can be added to times and to each other. Both can be
@@ -316,6 +317,10 @@ class TimeColumn(OrderedColumn):
             made = self.codes // unit_ratio(unit, self.unit)
         return TimeColumn(self._kept(made, self), self.word, unit, self.may_miss, self.zone)
 
+    def astype(self, dtype: Any, errors: str = "raise") -> Any:
+        """Return the times in another unit, or as text, ``str``."""
+        return times_as(self, dtype)
+
     def _kept(self, made: Any, *columns: Column) -> Any:
         for column in columns:
             if column.may_miss:
@@ -395,6 +400,11 @@ class TimeColumn(OrderedColumn):
         unit = _finer(self.unit, length.unit)
         one, two = self.to_unit(unit), length.to_unit(unit)
         return two._or_nan(one._or_nan(one.codes / two.codes))  # type: ignore[no-any-return]
+
+    def abs(self) -> TimeColumn:
+        """Return durations without their sign."""
+        self._check("timedelta", "abs")
+        return self._like(abs(self.codes))  # that of "not a time" is itself
 
     def total_seconds(self) -> DistArray:
         """Return durations in seconds, float64; NaN for missing values."""
@@ -529,6 +539,30 @@ def duration_text(count: int, unit: str) -> str:
     while len(texts) > 1 and texts[-1] in ("0s", "0m", "0h"):
         del texts[-1]
     return f"{'-' if count < 0 else ''}{' '.join(texts)}"
+
+
+def times_as(column: TimeColumn, dtype: Any) -> Any:
+    """Return times as a dtype: of another unit, or text.
+
+    Raises
+    ------
+    DTypeError
+        For another dtype.
+    """
+    kind = kind_of_dtype(dtype)
+    if kind == "text":
+        from matnb.tables.values import mapped_numbers  # which makes columns
+
+        return mapped_numbers(column, column.texts_of)
+    if kind == column._plain_dtype.kind:
+        unit = np.datetime_data(np.dtype(dtype))[0]
+        return column if unit == "generic" else column.to_unit(unit)
+    way = (
+        "x.total_seconds() are floats"
+        if column.word == "timedelta"
+        else "x.year, x.hour and so on are numbers"
+    )
+    raise DTypeError(f"astype({dtype!r}) of a column of {column._word()}: {way}")
 
 
 def _finer(one: str, other: str) -> str:

@@ -125,6 +125,8 @@ def plain(value: Any) -> Any:
         return plain(value.compute())
     if sp.issparse(value) or type(value).__module__.startswith("sparse."):
         return value.toarray() if sp.issparse(value) else value.todense()
+    if isinstance(value, pd.api.extensions.ExtensionArray):
+        return np.asarray(value)
     if isinstance(value, np.matrix):
         return np.asarray(value)
     if isinstance(value, (pd.Series, pd.Index)):

@@ -451,12 +451,12 @@ def test_a_column_shows_the_values_that_its_table_shows() -> None:
 @pytest.mark.parametrize(
     ("use", "words"),
     [
-        (lambda t: t.iloc[0], "write t[mask], t[start:stop] or t.head(n)"),
+        (lambda t: t.query("fare > 5"), 'write t[(t["fare"] > 5) & (t["zone"] == "a")], with brackets'),
         (lambda t: t.melt("fare"), "do it in pandas or polars"),
-        (lambda t: t.assign(a=1), "write t.with_columns(name=values)"),
+        (lambda t: t.insert(0, "a", 1), "write t.with_columns(name=values)"),
         (lambda t: t.colunms, "did you mean 'columns'?"),
-        (lambda t: t["zone"].str.upper(), "a column of text has no attribute 'str'; write x == text"),
-        (lambda t: t["zone"].unique(), "write x.value_counts()"),
+        (lambda t: t["zone"].str.findall("a"), "x.str has no attribute 'findall'; write x.str.count(pat)"),
+        (lambda t: t["zone"].apply(len), "write x.map(fn)"),
         (lambda t: t.groupby("zone").agg("mean"), 'write groups'),
         (lambda t: t.groupby("zone").meen(), "did you mean 'mean'?"),
     ],

@@ -126,7 +126,8 @@ def clip(
     casting: str = "same_kind",
     **rest: object,
 ) -> DistArray:
-    """``numpy.clip``: ``minimum(maximum(x, min), max)``."""
+    """``numpy.clip``: ``minimum(maximum(x, min), max)``; pandas' words are ``lower`` and ``upper``."""
+    min, max = rest.pop("lower", min), rest.pop("upper", max)
     for bound, again, name in ((min, a_min, "min"), (max, a_max, "max")):
         if bound is not np._NoValue and again is not np._NoValue:
             raise OptionError(f"np.clip: {name} and a_{name} are the same bound: give one of them")

@@ -1,0 +1,251 @@
+"""``column.dt``: parts of dates and times, and times of other clocks, by pandas' names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matnb.errors import DTypeError, OptionError
+from matnb.io.durations import PER_DAY, PER_SECOND
+from matnb.tables.masked import MaskedColumn
+from matnb.tables.pandas_names import OF_TIMES, no_table_name
+
+if TYPE_CHECKING:
+    from matnb.tables.columns import TextColumn
+    from matnb.tables.times import TimeColumn
+
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September", "October"),
+    *("November", "December"),
+)
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_SAME = ("year", "month", "day", "hour", "minute", "second", "weekday")  # as the column has them
+_UNITS = {"D": "day", "h": "hour", "H": "hour", "min": "minute", "T": "minute", "s": "second", "S": "second"}
+_UNITS |= {"MS": "month", "YS": "year"}
+
+
+class TimeMethods:
+    """Parts of times and durations by pandas' names: ``t["when"].dt.hour``.
+
+    ``year``, ``month``, ``day``, ``hour``, ``minute``, ``second`` and ``weekday`` are those of the column
+    itself. Times with a zone have the parts that clocks of the zone show.
+
+    Examples
+    --------
+    >>> import numpy as np, matnb as mn
+    >>> t = mn.table({"when": np.array(["2020-01-31T10:30", "2021-03-04T23:00"], "datetime64[s]")})
+    >>> t["when"].dt.quarter.compute(), t["when"].dt.day_name().compute().tolist()
+    (array([1, 1]), ['Friday', 'Thursday'])
+    """
+
+    def __init__(self, column: TimeColumn) -> None:
+        self._column = column
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *_SAME]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in _SAME:
+            return getattr(self._column, name)
+        known = [one for one in dir(self) if not one.startswith("_")]
+        raise no_table_name("x.dt", name, OF_TIMES, lambda: known)
+
+    @property
+    def dayofweek(self) -> Any:
+        """Days of the week: 0 is Monday."""
+        return self._column.weekday
+
+    day_of_week = dayofweek
+
+    @property
+    def dayofyear(self) -> Any:
+        """Days of the year, from 1 on."""
+        return self._part("dayofyear", lambda x: x._days() - x.truncate("year")._days() + 1)
+
+    day_of_year = dayofyear
+
+    @property
+    def quarter(self) -> Any:
+        """Quarters of the year, 1 to 4."""
+        return self._part("quarter", lambda x: (x._civil()[1] + 2) // 3)
+
+    @property
+    def days_in_month(self) -> Any:
+        """How many days the month has."""
+        return self._part("days_in_month", _days_in_month)
+
+    @property
+    def is_month_start(self) -> Any:
+        """Where it is the first day of a month."""
+        return self._part("is_month_start", lambda x: x._civil()[2] == 1)
+
+    @property
+    def is_month_end(self) -> Any:
+        """Where it is the last day of a month."""
+        return self._part("is_month_end", lambda x: x._civil()[2] == _days_in_month(x))
+
+    @property
+    def is_leap_year(self) -> Any:
+        """Where the year has 366 days."""
+        return self._part("is_leap_year", lambda x: _is_leap(x._civil()[0]))
+
+    @property
+    def microsecond(self) -> Any:
+        """Microseconds of the second."""
+        return self._part("microsecond", _microseconds)
+
+    @property
+    def date(self) -> TimeColumn:
+        """Dates, without the time of the day."""
+        self._column._check("datetime", "date")
+        return (self._column.to_zone(None) if self._column.zone else self._column).to_unit("D")
+
+    @property
+    def tz(self) -> str | None:
+        """The name of the time zone; None without one."""
+        return self._column.zone or None
+
+    @property
+    def unit(self) -> str:
+        """The unit, as NumPy writes it."""
+        return self._column.unit
+
+    def isocalendar(self) -> Any:
+        """Return a table of ISO 8601's years, weeks and days of the week, 1 to 7."""
+        from matnb.tables.table import Table  # which is made of columns
+
+        days = self._part("isocalendar", lambda x: x._days())
+        raw: Any = days.codes if isinstance(days, MaskedColumn) else days
+        thursday: Any = raw - (raw + 3) % 7 + 3
+        year = _plain_date(thursday).year
+        first = _plain_date(thursday).truncate("year").codes
+        parts = {"year": year, "week": (thursday - first) // 7 + 1, "day": (raw + 3) % 7 + 1}
+        if isinstance(days, MaskedColumn):
+            return Table({name: MaskedColumn(one, days.missing) for name, one in parts.items()})
+        return Table(parts)
+
+    def month_name(self) -> TextColumn:
+        """Return the names of months, in English."""
+        return self._column.month.map(dict(enumerate(_MONTHS, 1)))  # type: ignore[no-any-return]
+
+    def day_name(self) -> TextColumn:
+        """Return the names of days of the week, in English."""
+        return self._column.weekday.map(dict(enumerate(_DAYS)))  # type: ignore[no-any-return]
+
+    def normalize(self) -> TimeColumn:
+        """Return the times at midnight."""
+        return self._column.truncate("day")
+
+    def floor(self, freq: str) -> TimeColumn:
+        """Return the times rounded down to "D", "h", "min" or "s"."""
+        return self._column.truncate(_unit_of(freq))
+
+    def strftime(self, date_format: str) -> TextColumn:
+        """Return the times as text in a form such as ``"%Y-%m"``, each distinct one in this process.
+
+        Raises
+        ------
+        DTypeError
+            For durations.
+        """
+        self._column._check("datetime", "strftime")
+        return self._column.map(  # type: ignore[no-any-return]
+            lambda when: (when if hasattr(when, "strftime") else when.astype("M8[us]").item()).strftime(
+                date_format
+            )
+        )
+
+    def tz_convert(self, tz: str | None) -> TimeColumn:
+        """Return the same instants in another zone; with None, times of UTC's clocks without a zone."""
+        return self._column.to_zone("UTC").to_zone(None) if tz is None else self._column.to_zone(tz)
+
+    def tz_localize(self, tz: str | None) -> TimeColumn:
+        """Return times as clocks of a zone show them, with that zone; with None, without their zone.
+
+        Times that clocks show twice are the first; times that they leave out are when they do.
+        """
+        from matnb.tables.times import TimeColumn  # whose methods these are
+        from matnb.tables.zones import checked_zone, instants_of
+
+        if tz is None:
+            return self._column.to_zone(None)
+        self._column._check("datetime", "tz_localize")
+        if self._column.zone:
+            raise DTypeError(
+                f"tz_localize of times of {self._column.zone}: dt.tz_convert shows another zone's"
+            )
+        x = self._column.to_unit("s") if self._column.unit == "D" else self._column
+        made = x._kept(instants_of(x.codes, x.unit, checked_zone(tz)), x)
+        return TimeColumn(made, x.word, x.unit, x.may_miss, tz)
+
+    # Durations
+
+    def total_seconds(self) -> Any:
+        """Return durations in seconds, float64."""
+        return self._column.total_seconds()
+
+    @property
+    def days(self) -> Any:
+        """Whole days of durations, rounded down."""
+        return self._part("days", lambda x: x.codes // PER_DAY[x.unit], "timedelta")
+
+    @property
+    def seconds(self) -> Any:
+        """Whole seconds of durations beside their days, from 0 on."""
+        return self._part("seconds", _seconds_of_day, "timedelta")
+
+    def _part(self, name: str, make: Callable[[Any], Any], word: str = "datetime") -> Any:
+        self._column._check(word, name)
+        found, x = make(self._column), self._column
+        if not x.may_miss:
+            return found
+        if found.dtype.kind == "b":
+            return found & ~x.missing
+        return MaskedColumn(np.where(x.missing, 0, found), x.missing)  # type: ignore[arg-type]
+
+
+def _is_leap(year: Any) -> Any:
+    return (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+
+
+def _days_in_month(column: Any) -> Any:
+    year, month, _ = column._civil()
+    long = 30 + (month + month // 8) % 2
+    return np.where(month == 2, 28 + _is_leap(year), long)
+
+
+def _microseconds(column: Any) -> Any:
+    per_second = PER_SECOND.get(column.unit, 1)
+    return column._wall() % per_second * 1_000_000 // per_second
+
+
+def _seconds_of_day(column: Any) -> Any:
+    per_day = PER_DAY[column.unit]
+    return column.codes % per_day // max(1, per_day // 86_400) if per_day >= 86_400 else column.codes * 0
+
+
+def _plain_date(days: Any) -> Any:
+    from matnb.tables.times import TimeColumn  # whose methods these are
+
+    return TimeColumn(days, "datetime", "D", may_miss=False)
+
+
+def _unit_of(freq: str) -> str:
+    if freq not in _UNITS:
+        raise OptionError(
+            f"floor({freq!r}): choose 'D', 'h', 'min' or 's'; x.truncate(\"month\") is of months"
+        )
+    return _UNITS[freq]
+
+
+class HasTimes:
+    """What a column of times has beside its own methods."""
+
+    @property
+    def dt(self) -> TimeMethods:
+        """Parts of the times, by pandas' names, as in ``x.dt.hour``: a :class:`TimeMethods`."""
+        return TimeMethods(self)  # type: ignore[arg-type]

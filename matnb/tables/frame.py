@@ -1,0 +1,597 @@
+"""What tables are cleaned and summed up with, by the names and rules of pandas' frames."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from matnb.blocks.foreign import is_missing_value
+from matnb.errors import DTypeError, OptionError, suggestion
+from matnb.io.files import suffix_of
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray
+from matnb.tables.columns import Column, TextColumn, as_column
+from matnb.tables.places import RowsByLabel, RowsByPlace
+from matnb.tables.summaries import Record, covariances, is_number, of_numbers, reduced
+from matnb.tables.values import duplicated
+
+if TYPE_CHECKING:
+    from matnb.tables.table import Table
+
+Names = str | Sequence[str]
+_FORMS = ("dict", "list", "records")
+# Kinds of columns by the words of select_dtypes.
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("number", "numeric"), lambda one: is_number(one) and one.dtype.kind in "iuf"),
+    **dict.fromkeys(("int", "integer", "int64"), lambda one: is_number(one) and one.dtype.kind in "iu"),
+    **dict.fromkeys(("float", "floating", "float64"), lambda one: is_number(one) and one.dtype.kind == "f"),
+    **dict.fromkeys(("bool", "boolean"), lambda one: is_number(one) and one.dtype.kind == "b"),
+    **dict.fromkeys(("object", "str", "string", "category", "text"), lambda one: isinstance(one, TextColumn)),
+    **dict.fromkeys(
+        ("datetime", "datetime64", "datetimetz"), lambda one: getattr(one, "word", "") == "datetime"
+    ),
+    **dict.fromkeys(("timedelta", "timedelta64"), lambda one: getattr(one, "word", "") == "timedelta"),
+}
+
+
+class _Frame(Protocol):
+    """What a table gives to the methods here."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: Any) -> Any: ...
+    def items(self) -> tuple[tuple[str, DistArray | Column], ...]: ...
+    def _named(self, names: Names | None) -> tuple[str, ...]: ...
+    def _rows(self, key: Any) -> Table: ...
+    def _replaced(self, columns: Mapping[str, DistArray | Column]) -> Table: ...
+    def _of(self, columns: Mapping[str, DistArray | Column]) -> Table: ...
+    def to_matrix(self, columns: Sequence[str] | None = None) -> DistArray: ...
+    def to_arrow(self) -> Any: ...
+
+
+class FrameMethods:
+    """Methods of pandas' frames that tables have; each returns a new table or what it found."""
+
+    # Missing values
+
+    def isna(self: _Frame) -> Table:
+        """Return a table of booleans that say where values are missing; ``t.isna().sum()`` counts them."""
+        return self._of({name: as_column(one).isna() for name, one in self.items()})
+
+    def notna(self: _Frame) -> Table:
+        """Return a table of booleans that say where values are there."""
+        return self._of({name: as_column(one).notna() for name, one in self.items()})
+
+    isnull, notnull = isna, notna
+
+    def fillna(self: _Frame, value: Any) -> Table:
+        """Return the table with a value where one is missing.
+
+        Parameters
+        ----------
+        value
+            One value, for all columns that can have it; or a dict or record of values by column, such as
+            ``t.fillna(t.mean())``.
+
+        Raises
+        ------
+        DTypeError
+            For one value that a column with missing values cannot have.
+        ColumnError
+            For an unknown column.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> t = mn.table({"zone": ["a", None], "fare": [None, 9.0]})
+        >>> t.fillna({"zone": "?", "fare": 0}).to_arrow().to_pydict()
+        {'zone': ['a', '?'], 'fare': [0.0, 9.0]}
+        """
+        if isinstance(value, Mapping):
+            return self._replaced({name: as_column(self[name]).fillna(one) for name, one in value.items()})
+        made: dict[str, DistArray | Column] = {}
+        for name, one in self.items():
+            column = as_column(one)
+            if not column.may_miss:
+                continue
+            try:
+                made[name] = column.fillna(value)
+            except DTypeError as error:
+                if bool(column.missing.any()):
+                    way = f"t.fillna({{{name!r}: ...}}) names columns"
+                    raise DTypeError(f"column {name!r}: {error}; {way}") from None
+        return self._replaced(made)
+
+    def ffill(self: _Frame) -> Table:
+        """Return the table with missing values replaced by the last ones before them."""
+        return self._of({name: as_column(one).ffill()._plain() for name, one in self.items()})
+
+    def bfill(self: _Frame) -> Table:
+        """Return the table with missing values replaced by the first ones after them."""
+        return self._of({name: as_column(one).bfill()._plain() for name, one in self.items()})
+
+    # Values
+
+    def replace(self: _Frame, to_replace: Any, value: object = None) -> Table:
+        """Return the table with some values replaced by others.
+
+        Parameters
+        ----------
+        to_replace
+            A value, a list of values, or a dict of new values by old ones, for all columns that can have
+            the old ones; or a dict of such dicts by column.
+        value
+            The new value, or a list of as many.
+        """
+        if isinstance(to_replace, Mapping) and any(isinstance(one, Mapping) for one in to_replace.values()):
+            return self._replaced(
+                {name: as_column(self[name]).replace(one) for name, one in to_replace.items()}
+            )
+        old = to_replace if isinstance(to_replace, list | tuple | Mapping) else [to_replace]
+        made = {
+            name: as_column(one).replace(to_replace, value)
+            for name, one in self.items()
+            if all(_may_have(as_column(one), each) for each in old)
+        }
+        if not made and len(self.columns):
+            raise DTypeError(
+                f"replace: no column can have all of {list(old)!r}: give a dict by column, as in "
+                't.replace({"zone": {"old": "new"}})'
+            )
+        return self._replaced(made)
+
+    def isin(self: _Frame, values: Any) -> Table:
+        """Return a table of booleans: where values are in a list, or in a dict's list of their column."""
+        if isinstance(values, Mapping):
+            nowhere = asarray(np.zeros(len(self), np.bool_))
+            return self._of(
+                {
+                    name: as_column(one).isin(values[name]) if name in values else nowhere
+                    for name, one in self.items()
+                }
+            )
+        made = {}
+        for name, one in self.items():
+            column = as_column(one)
+            made[name] = column.isin([each for each in values if _may_have(column, each)])
+        return self._of(made)
+
+    def clip(self: _Frame, lower: Any = None, upper: Any = None) -> Table:
+        """Return the table with numbers below ``lower`` and above ``upper`` replaced by these."""
+        numbers: Any = [(name, one) for name, one in self.items() if is_number(one) and one.dtype.kind != "b"]
+        return self._replaced({name: np.clip(one, lower, upper) for name, one in numbers})
+
+    def round(self: _Frame, decimals: int | Mapping[str, int] = 0) -> Table:
+        """Return the table with floats rounded, to as many places in all columns or by a dict of columns."""
+        places = decimals if isinstance(decimals, Mapping) else dict.fromkeys(self.columns, decimals)
+        return self._replaced(
+            {
+                name: np.round(self[name], count)
+                for name, count in places.items()
+                if is_number(self[name]) and self[name].dtype.kind == "f"
+            }
+        )
+
+    def astype(self: _Frame, dtype: Any) -> Table:
+        """Return the table with columns converted to a dtype, all to one or by a dict of columns."""
+        wanted = dtype if isinstance(dtype, Mapping) else dict.fromkeys(self.columns, dtype)
+        return self._replaced({name: self[name].astype(one) for name, one in wanted.items()})
+
+    # Columns
+
+    def assign(self: _Frame, **columns: Any) -> Table:
+        """Return the table with columns added or replaced; a function is called with the table so far.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> t = mn.table({"fare": [6.0, 9.0], "tip": [1.5, 0.0]})
+        >>> t.assign(total=lambda t: t["fare"] + t["tip"])["total"].compute()
+        array([7.5, 9. ])
+        """
+        made: Any = self
+        for name, one in columns.items():
+            made = made.with_columns(**{name: one(made) if callable(one) else one})
+        return made  # type: ignore[no-any-return]
+
+    def rename(
+        self: _Frame, mapper: Any = None, columns: Any = None, axis: Any = None, errors: str = "ignore"
+    ) -> Table:
+        """Return the table with other names of columns.
+
+        Parameters
+        ----------
+        mapper, columns
+            A dict of new names by old ones, or a function of a name such as ``str.lower``.
+        errors
+            "raise", for an error if an old name is not there.
+
+        Raises
+        ------
+        OptionError
+            For names that come twice.
+        """
+        given = mapper if columns is None else columns
+        if not isinstance(given, Mapping) and not callable(given):
+            raise OptionError('rename: give columns={"old": "new"}, or a function of a name')
+        if isinstance(given, Mapping) and (errors == "raise" or len(given) == 1):
+            for name in given:
+                self[name]
+        new = [given.get(one, one) if isinstance(given, Mapping) else given(one) for one in self.columns]
+        twice = [name for place, name in enumerate(new) if name in new[:place]]
+        if twice:
+            raise OptionError(f"rename: two columns would be named {twice[0]!r}")
+        return self._of({str(name): one for name, (_, one) in zip(new, self.items(), strict=True)})
+
+    def drop(self: _Frame, labels: Any = None, axis: Any = None, columns: Names | None = None) -> Table:
+        """Return the table without some columns.
+
+        Parameters
+        ----------
+        labels, columns
+            The name of a column, or a list of names.
+
+        Raises
+        ------
+        ColumnError
+            For an unknown column.
+        OptionError
+            For numbers of rows.
+        """
+        given = labels if columns is None else columns
+        names = [given] if isinstance(given, str) else given
+        if not isinstance(names, Sequence) or not all(isinstance(one, str) for one in names):
+            raise OptionError(
+                'drop leaves out columns, as in t.drop(columns=["tip"]); t[mask] and t[start:stop] keep rows'
+            )
+        out = self._named(names)
+        return self[[name for name in self.columns if name not in out]]  # type: ignore[no-any-return]
+
+    def select(self: _Frame, *names: Any) -> Table:
+        """Return a table of some columns, given their names or lists of names."""
+        listed = [name for one in names for name in ([one] if isinstance(one, str) else one)]
+        return self[listed]  # type: ignore[no-any-return]
+
+    def select_dtypes(self: _Frame, include: Any = None, exclude: Any = None) -> Table:
+        """Return the columns of some kinds.
+
+        Parameters
+        ----------
+        include, exclude
+            One or several of "number", "int", "float", "bool", "object" or "str" for text, "datetime" and
+            "timedelta".
+        """
+
+        def are(given: Any, one: DistArray | Column) -> bool:
+            words = given if isinstance(given, list | tuple) else [given]
+            return any(_kind_of(word)(one) for word in words)
+
+        if include is None and exclude is None:
+            raise OptionError('select_dtypes: give include="number", or exclude')
+        return self._of(
+            {
+                name: one
+                for name, one in self.items()
+                if (include is None or are(include, one)) and (exclude is None or not are(exclude, one))
+            }
+        )
+
+    def pipe(self: _Frame, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Return what a function gives for the table, and for other arguments."""
+        return func(self, *args, **kwargs)
+
+    def copy(self: _Frame) -> Table:
+        """Return the table: it is not changed by anything."""
+        return self  # type: ignore[return-value]
+
+    def reset_index(self: _Frame, drop: bool = True) -> Table:
+        """Return the table, which has no index: keys of groups are columns already."""
+        return self  # type: ignore[return-value]
+
+    # Rows
+
+    @property
+    def iloc(self: _Frame) -> RowsByPlace:
+        """Rows by number, as in ``t.iloc[:5]``, ``t.iloc[[3, 1]]``, ``t.iloc[-1]`` and ``t.iloc[:5, 0]``."""
+        return RowsByPlace(self)
+
+    @property
+    def loc(self: _Frame) -> RowsByLabel:
+        """Rows by a mask, and columns by name, as in ``t.loc[t["fare"] > 5, ["zone", "tip"]]``."""
+        return RowsByLabel(self)
+
+    def duplicated(self: _Frame, subset: Names | None = None, keep: object = "first") -> DistArray:
+        """Return a mask of rows that come again; missing values are equal to each other.
+
+        Parameters
+        ----------
+        subset
+            Columns whose values are compared; all by default.
+        keep
+            Which of equal rows is not in it: "first", "last", or False for none.
+        """
+        return duplicated([self[name] for name in self._named(subset)], keep)
+
+    def drop_duplicates(self: _Frame, subset: Names | None = None, keep: object = "first") -> Table:
+        """Return the rows without those that come again, in their order; see :meth:`duplicated`.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> t = mn.table({"zone": ["b", "a", "b"], "fare": [6.0, 9.0, 7.0]})
+        >>> t.drop_duplicates("zone")["fare"].compute()
+        array([6., 9.])
+        """
+        return self._rows(~duplicated([self[name] for name in self._named(subset)], keep))
+
+    def sample(
+        self: _Frame,
+        n: int | None = None,
+        frac: float | None = None,
+        replace: bool = False,
+        random_state: Any = None,
+        seed: Any = None,
+    ) -> Table:
+        """Return rows drawn at random, in random order.
+
+        Parameters
+        ----------
+        n, frac
+            How many rows, 1 by default, or which share of all.
+        replace
+            Whether a row may be drawn more than once.
+        random_state, seed
+            A seed, or a Generator of NumPy's, for the same rows every time.
+
+        Raises
+        ------
+        OptionError
+            For more rows than there are, and a share that is no number from 0 on.
+        """
+        if n is not None and frac is not None:
+            raise OptionError("sample: give n or frac, not both")
+        if frac is not None and not (isinstance(frac, int | float) and frac >= 0):
+            raise OptionError(f"sample: frac={frac!r} is no share of the rows")
+        count = (1 if n is None else n) if frac is None else round(frac * len(self))
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
+            raise OptionError(f"sample: n={count!r}: give a number of rows, from 0 on")
+        if (not replace and count > len(self)) or (count and not len(self)):
+            raise OptionError(f"sample: {count:,} of {len(self):,} rows: give fewer, or replace=True")
+        generator = np.random.default_rng(seed if random_state is None else random_state)
+        rows = generator.choice(len(self), count, replace=replace) if len(self) else np.empty(0, np.int64)
+        return self._rows(asarray(rows))
+
+    def take(self: _Frame, indices: Any) -> Table:
+        """Return rows by number, negative ones from the end."""
+        return RowsByPlace(self)[indices]  # type: ignore[no-any-return]
+
+    # Statistics
+
+    def count(self: _Frame) -> Record:
+        """Compute how many values are not missing in each column."""
+        return reduced(((name, as_column(one).notna()) for name, one in self.items()), "sum")
+
+    def nunique(self: _Frame, dropna: bool = True) -> Record:
+        """Compute the number of distinct values of each column."""
+        return Record({name: as_column(one).nunique(dropna) for name, one in self.items()})
+
+    def sum(self: _Frame, axis: Any = 0, numeric_only: bool = False) -> Any:
+        """Compute the sum of each column of numbers or durations, or with ``axis=1`` that of each row."""
+        return _reduced(self, "sum", axis, numeric_only)
+
+    def mean(self: _Frame, axis: Any = 0, numeric_only: bool = False) -> Any:
+        """Compute the mean of each column that is not text, or with ``axis=1`` that of each row.
+
+        Missing values are skipped, as in all statistics of tables.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.table({"zone": ["b", "a"], "fare": [6.0, None], "tip": [1.0, 2.0]}).mean()
+        fare  6.0
+        tip   1.5
+        """
+        return _reduced(self, "mean", axis, numeric_only)
+
+    def median(self: _Frame, axis: Any = 0, numeric_only: bool = False) -> Any:
+        """Compute the median of each column that is not text, or with ``axis=1`` that of each row."""
+        return _reduced(self, "median", axis, numeric_only)
+
+    def std(self: _Frame, axis: Any = 0, ddof: int = 1, numeric_only: bool = False) -> Any:
+        """Compute the sample standard deviation of each column that is not text, or of each row."""
+        return _reduced(self, "std", axis, numeric_only, ddof=ddof)
+
+    def var(self: _Frame, axis: Any = 0, ddof: int = 1, numeric_only: bool = False) -> Any:
+        """Compute the sample variance of each column of numbers, or with ``axis=1`` that of each row."""
+        return _reduced(self, "var", axis, True, ddof=ddof)
+
+    def min(self: _Frame, axis: Any = 0, numeric_only: bool = False) -> Any:
+        """Compute the least value of each column, or with ``axis=1`` of each row."""
+        return _reduced(self, "min", axis, numeric_only)
+
+    def max(self: _Frame, axis: Any = 0, numeric_only: bool = False) -> Any:
+        """Compute the greatest value of each column, or with ``axis=1`` of each row."""
+        return _reduced(self, "max", axis, numeric_only)
+
+    def any(self: _Frame, axis: Any = 0) -> Any:
+        """Compute whether any value is true in each column, or with ``axis=1`` in each row."""
+        return _reduced(self, "any", axis, True)
+
+    def all(self: _Frame, axis: Any = 0) -> Any:
+        """Compute whether all values are true in each column, or with ``axis=1`` in each row."""
+        return _reduced(self, "all", axis, True)
+
+    def quantile(self: _Frame, q: float = 0.5) -> Record:
+        """Compute one quantile of each column of numbers, times or durations."""
+        columns = {
+            name: as_column(one)
+            for name, one in self.items()
+            if not isinstance(one, TextColumn) and one.dtype.kind != "b"
+        }
+        return Record({name: np.asarray(one.quantile(q))[()] for name, one in columns.items()})
+
+    def corr(
+        self: _Frame, method: str = "pearson", min_periods: int = 1, numeric_only: bool = False
+    ) -> Table:
+        """Return Pearson's correlations of columns of numbers, with their names in a first column.
+
+        Rows in which one of two columns has no value are left out for these two.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> print(mn.table({"a": [1.0, 2.0, 3.0], "b": [3.0, 2.0, 1.0]}).corr())
+        2 rows x 3 columns
+        column        a        b
+        text    float64  float64
+        a           1.0     -1.0
+        b          -1.0      1.0
+        """
+        if method != "pearson":
+            raise OptionError(
+                f"corr(method={method!r}): rank the columns for Spearman's, or t.to_pandas().corr"
+            )
+        return _matrix_of(self, min_periods, True)
+
+    def cov(self: _Frame, min_periods: int = 1, ddof: int = 1, numeric_only: bool = False) -> Table:
+        """Return covariances of columns of numbers, with their names in a first column; see :meth:`corr`."""
+        return _matrix_of(self, min_periods, False, ddof)
+
+    def info(self: _Frame) -> Table:
+        """Return a table of the columns: name, number of values that are not missing, and dtype."""
+        from matnb.tables.table import table  # whose methods these are
+
+        counts = FrameMethods.count(self)
+        dtypes = ["text" if isinstance(one, TextColumn) else str(one.dtype) for _, one in self.items()]
+        return table(
+            {
+                "column": list(self.columns),
+                "non-null count": np.array(counts.tolist(), np.int64),
+                "dtype": dtypes,
+            }
+        )
+
+    # Other forms
+
+    @property
+    def size(self: _Frame) -> int:
+        """The number of values, missing ones included."""
+        return len(self) * len(self.columns)
+
+    @property
+    def empty(self: _Frame) -> bool:
+        """Whether there are no rows or no columns."""
+        return len(self) * len(self.columns) == 0
+
+    @property
+    def ndim(self: _Frame) -> int:
+        """2, of rows and columns."""
+        return 2
+
+    def equals(self: _Frame, other: object) -> bool:
+        """Compute whether another table has the same names, types and values; missing ones are equal."""
+        from matnb.tables.table import Table  # whose methods these are
+
+        if not isinstance(other, Table) or other.columns != self.columns or len(other) != len(self):
+            return False
+        one, two = self.to_arrow(), other.to_arrow()
+        return all(_decoded(one.column(name)).equals(_decoded(two.column(name))) for name in self.columns)
+
+    def to_dict(self: _Frame, orient: str = "dict") -> Any:
+        """Compute the table and return it as Python's dicts and lists.
+
+        Parameters
+        ----------
+        orient
+            "dict" for dicts of values by row number by column, "list" for lists by column, "records" for a
+            list of dicts, one for each row.
+
+        Raises
+        ------
+        TooLargeError
+            If it exceeds the session's ``compute_limit``.
+        """
+        if orient not in _FORMS:
+            raise OptionError(f"to_dict(orient={orient!r}): {suggestion(orient, _FORMS, 'choose one of')}")
+        if orient == "records":
+            return self.to_arrow().to_pylist()
+        lists = self.to_arrow().to_pydict()
+        return lists if orient == "list" else {name: dict(enumerate(one)) for name, one in lists.items()}
+
+    def to_csv(self: _Frame, path: str | os.PathLike[str], index: bool = False) -> None:
+        """Write the table as CSV, as ``mn.save`` does with a path that ends in ``.csv``."""
+        _written(self, path, ".csv")
+
+    def to_parquet(self: _Frame, path: str | os.PathLike[str], index: bool = False) -> None:
+        """Write the table as Parquet, as ``mn.save`` does with a path that ends in ``.parquet``."""
+        _written(self, path, ".parquet")
+
+    def to_feather(self: _Frame, path: str | os.PathLike[str]) -> None:
+        """Write the table as Feather, as ``mn.save`` does with a path that ends in ``.feather``."""
+        _written(self, path, ".feather")
+
+
+def _may_have(column: Column, value: object) -> bool:
+    # Whether a column could have a value.
+    if is_missing_value(value):
+        return True
+    if column.dtype.kind in "biuf" and (column.dtype.kind == "b") != isinstance(value, bool | np.bool_):
+        return False
+    try:
+        column._number(value)
+    except DTypeError:
+        return False
+    return True
+
+
+def _kind_of(word: object) -> Callable[[Any], bool]:
+    name = word.__name__ if isinstance(word, type) else str(word)
+    if name not in _KINDS:
+        raise OptionError(f"select_dtypes: no kind {word!r}; {suggestion(name, _KINDS)}")
+    return _KINDS[name]
+
+
+def _numbers_of(frame: _Frame) -> Any:
+    return frame._of({name: one for name, one in frame.items() if is_number(one)})
+
+
+def _reduced(frame: _Frame, name: str, axis: Any, numeric_only: bool, **options: Any) -> Any:
+    if axis in (0, "index", "rows", None):
+        return reduced((_numbers_of(frame) if numeric_only else frame).items(), name, **options)
+    if axis not in (1, "columns"):
+        raise OptionError(f"{name}: axis={axis!r}: 0 is along the rows, for each column, 1 is for each row")
+    matrix = _numbers_of(frame).to_matrix()
+    return of_numbers(matrix, name, axis=1, **options)
+
+
+def _matrix_of(frame: _Frame, min_periods: int, correlate: bool, ddof: int = 1) -> Table:
+    from matnb.tables.table import table  # whose methods these are
+
+    names = [name for name, one in frame.items() if is_number(one)]
+    if not names:
+        raise DTypeError("there is no column of numbers to correlate")
+    found = covariances(frame.to_matrix(names).astype(np.float64), min_periods, correlate, ddof)
+    taken = "column"
+    while taken in names:
+        taken += "_"
+    return table({taken: names, **{name: found[:, place] for place, name in enumerate(names)}})
+
+
+def _decoded(column: Any) -> Any:
+    import pyarrow
+
+    return column.cast(pyarrow.string()) if pyarrow.types.is_dictionary(column.type) else column
+
+
+def _written(frame: _Frame, path: str | os.PathLike[str], suffix: str) -> None:
+    from matnb.tables.writing import save_table  # which makes tables
+
+    if suffix_of(path) != suffix:
+        raise OptionError(
+            f"{os.fsdecode(path)}: give a path that ends in {suffix}, or write mn.save(t, path)"
+        )
+    save_table(frame, path)

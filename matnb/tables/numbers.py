@@ -1,0 +1,104 @@
+"""Arrays of numbers and booleans as columns: pandas' methods for dense arrays with one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from numbers import Number
+from typing import Any, Self, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.blocks.foreign import is_missing_value
+from matnb.errors import DTypeError, ShapeError
+from matnb.lazy.array import DistArray
+from matnb.lazy.registry import METHODS
+from matnb.tables.columns import Column, shown_value
+from matnb.tables.masked import MaskedColumn
+
+# What an array has from pandas; what NumPy's arrays have, such as mean, it has from NumPy.
+_OF_ELEMENTS = ("isna", "isnull", "notna", "notnull", "fillna", "where", "mask", "isin", "between", "abs")
+_METHODS = (
+    *("ffill", "bfill", "dropna", "replace", "map", "shift", "diff", "pct_change", "unique", "nunique"),
+    *("count", "mode", "value_counts", "describe", "head", "tail", "to_list", "median", "quantile"),
+    *("idxmin", "idxmax", "duplicated", "corr", "sample"),
+)
+
+
+class NumberColumn(Column):
+    """An array as a column of a table, whose missing values are NaN."""
+
+    def __init__(self, codes: DistArray) -> None:
+        super().__init__(codes, may_miss=codes.dtype.kind == "f")
+
+    def __getitem__(self, key: Any) -> NumberColumn:
+        self._check_key(key)
+        return NumberColumn(self.codes[key])
+
+    def _like(self, codes: DistArray, may_miss: bool | None = None) -> Self:
+        return type(self)(codes)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the values."""
+        return self.codes.dtype
+
+    @property
+    def missing(self) -> DistArray:
+        """A boolean mask of missing values."""
+        codes: Any = self.codes
+        return codes != codes  # type: ignore[no-any-return]
+
+    def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return codes
+
+    def _plain(self) -> DistArray:
+        return self.codes
+
+    def _complete(self) -> DistArray:
+        return self.codes
+
+    def _number(self, value: object) -> Any:
+        if not isinstance(value, Number | np.generic) or isinstance(value, np.datetime64 | np.timedelta64):
+            raise DTypeError(f"{value!r} cannot be compared with a column of {self.dtype}: give numbers")
+        if isinstance(value, complex | np.complexfloating):
+            return None
+        with np.errstate(all="ignore"):
+            made = np.asarray(value).astype(self.dtype)
+        return made[()] if made == value else None
+
+    def abs(self) -> DistArray:
+        """Return magnitudes."""
+        return np.abs(self.codes)  # type: ignore[return-value]
+
+    def _chosen(self, where: DistArray, other: Any) -> Any:
+        if is_missing_value(other):
+            if self.dtype.kind == "f":
+                return NumberColumn(cast(DistArray, np.where(where, self.codes, self.dtype.type(np.nan))))
+            return MaskedColumn(self.codes, ~where)
+        if isinstance(other, NumberColumn):
+            other = other.codes
+        is_number = isinstance(other, Number | np.ndarray | np.generic | DistArray | MaskedColumn)
+        if not is_number or getattr(other, "dtype", np.dtype(float)).kind not in "biuf":
+            raise DTypeError(f"an array of {self.dtype} cannot have {shown_value(other)}: give numbers")
+        found: Any = np.where(where, self.codes, other)
+        return NumberColumn(found) if isinstance(found, DistArray) else found
+
+
+def _method(name: str) -> Callable[..., Any]:
+    function = getattr(NumberColumn, name)
+
+    @wraps(function)
+    def method(array: DistArray, *args: object, **options: object) -> Any:
+        if array.ndim != 1 and name not in _OF_ELEMENTS:
+            raise ShapeError(
+                f"{name} of an array of shape {array.shape}: it is of columns, which have one axis"
+            )
+        found = function(NumberColumn(array), *args, **options)
+        return found.codes if isinstance(found, NumberColumn) else found
+
+    return method
+
+
+METHODS.update({name: _method(name) for name in _OF_ELEMENTS + _METHODS})

@@ -1,0 +1,229 @@
+"""What is found by comparing a column's values with each other: distinct, frequent, least and mapped ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matnb.blocks.foreign import is_missing_value
+from matnb.errors import DTypeError, OptionError
+from matnb.io.durations import NO_TIME
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import arange, asarray
+from matnb.tables.columns import Column, TextColumn, as_column
+from matnb.tables.incoming import column_from
+from matnb.tables.masked import MaskedColumn
+from matnb.tables.times import TimeColumn
+
+if TYPE_CHECKING:
+    from matnb.tables.table import Table
+
+
+def present_rows(column: Column) -> DistArray | None:
+    """Return the rows of the values that are there, ascending; None for all."""
+    return np.flatnonzero(column.notna()) if column.may_miss else None  # type: ignore[return-value]
+
+
+def first_rows(column: Column) -> DistArray:
+    """Return the rows in which distinct values come first, ascending, and that of the first missing one."""
+    rows = present_rows(column)
+    codes: Any = column.codes if rows is None else column.codes[rows]
+    first: Any = np.unique(codes, return_index=True)[1]
+    if rows is not None:
+        first = np.concatenate([rows[first], np.flatnonzero(column.missing)[:1]])
+    return np.sort(first)  # type: ignore[return-value]
+
+
+def mapped(column: Column, arg: Mapping[Any, object] | Callable[[Any], object]) -> Any:
+    """Return a column of what a dict or a function gives for each value; a function is called here.
+
+    Raises
+    ------
+    DTypeError
+        For results of several types.
+    OptionError
+        For what is neither a dict nor a function.
+    """
+    if isinstance(arg, Mapping):
+        return _mapped_by_dict(column, arg)
+    if not callable(arg):
+        raise OptionError(f"map of a {type(arg).__name__}: give a dict, or a function of one value")
+
+    def results(keys: npt.NDArray[Any]) -> list[Any]:
+        distinct = column._here(keys)
+        return [arg(one) for one in (distinct.tolist() if distinct.dtype.kind in "biufO" else distinct)]
+
+    return mapped_numbers(column, results)
+
+
+def mapped_numbers(column: Column, results: Callable[[npt.NDArray[Any]], list[Any]]) -> Any:
+    """Return a column of what a function makes of the distinct numbers that stand for values."""
+    keys = np.asarray(np.unique(as_column(column.dropna()).codes))
+    place: Any = np.searchsorted(asarray(keys), column.codes)
+    last = [None] if column.may_miss or not len(keys) else []
+    if column.may_miss:
+        place = np.where(column.missing, len(keys), place)
+    return as_column(column_from(column.name, [*results(keys), *last]))[place]._plain()
+
+
+def _mapped_by_dict(column: Column, arg: Mapping[Any, object]) -> Any:
+    numbers = [None if is_missing_value(one) else column._number(one) for one in arg]
+    pairs: list[Any] = [pair for pair in zip(numbers, arg.values(), strict=True) if pair[0] is not None]
+    pairs.sort(key=lambda pair: pair[0])
+    keys = np.array([number for number, _ in pairs], column.codes.dtype)
+    values = [value for _, value in pairs]
+    codes: Any = column.codes
+    place: Any = np.searchsorted(asarray(keys), codes)
+    if isinstance(column, TextColumn) and 0 < len(keys) == len(column.labels) and not column.may_miss:
+        return as_column(column_from(column.name, values))[place]._plain()
+    # Then come a value for what is not in the dict, and one for what is missing.
+    of_missing = next((one for key, one in arg.items() if is_missing_value(key)), None)
+    made = as_column(column_from(column.name, [*values, None, of_missing]))
+    if len(keys):
+        place = np.minimum(place, len(keys) - 1)
+        place = np.where(asarray(keys)[place] == codes, place, len(keys))
+    if column.may_miss:
+        place = np.where(column.missing, len(keys) + 1, place)
+    return made[place]._plain()
+
+
+def counted(column: Column, name: str, normalize: bool, ascending: bool, dropna: bool) -> Table:
+    """Return a table of a column's values and how often they come, or their shares of all counted."""
+    from matnb.tables.table import Table  # which is made of columns
+
+    sizes = Table({name: column._plain()}).groupby(name).size("count")
+    keys, counts = sizes[name], sizes["count"]
+    if not dropna and column.may_miss and (missing := int(column.missing.sum())):
+        length = len(sizes)
+        if length:
+            places = np.append(np.arange(length), 0)
+            keys = as_column(keys)[asarray(places)]._chosen(asarray(np.arange(length + 1) < length), None)
+        else:
+            keys = column[:1]
+        counts = np.concatenate([counts, asarray(np.array([missing]))])
+    order = np.argsort(counts if ascending else -counts, kind="stable")
+    shown = {"proportion": counts / counts.sum()} if normalize else {"count": counts}
+    return Table({name: as_column(keys)._plain(), **shown})._rows(order)._look()
+
+
+def most_frequent(column: Column) -> npt.NDArray[Any]:
+    """Return the most frequent values, ascending."""
+    sizes = counted(column, "value", False, False, True)
+    if not len(sizes):
+        return np.asarray(as_column(sizes["value"])._plain())
+    counts = sizes["count"]
+    return np.asarray(sizes["value"][counts == counts.max()])
+
+
+def extreme(column: Column, find: Callable[..., Any]) -> Any:
+    """Return the least or greatest value as NumPy's; None of text, NaT of times, where there is none."""
+    there = as_column(column.dropna())
+    if not len(there):
+        return np.datetime64("NaT") if isinstance(column, TimeColumn) else None
+    return there._here(np.asarray(find(there.codes)).reshape(1))[0]
+
+
+def place_of_extreme(column: Column, find: Callable[..., Any], name: str) -> int:
+    """Return the first row that has the least or the greatest value.
+
+    Raises
+    ------
+    OptionError
+        Where no value is there.
+    """
+    rows = present_rows(column)
+    codes = column.codes if rows is None else column.codes[rows]
+    if not len(codes):
+        raise OptionError(f"{name} of a column without values")
+    place = int(find(codes))
+    return place if rows is None else int(rows[place])
+
+
+# Statistics of times, in doubles of what is after the first of them, which hold it exactly where they do not
+# hold times; those of dates are in seconds.
+
+
+def statistic(column: Column, name: str, *arguments: Any, **options: Any) -> Any:
+    """Return what a function of NumPy's gives of a column's numbers, times or durations that are there.
+
+    Raises
+    ------
+    DTypeError
+        For a column of text, and a sum of times.
+    """
+    if isinstance(column, TimeColumn):
+        return _of_times(column, name, lambda x: getattr(np, name)(x, *arguments, **options))
+    if isinstance(column, TextColumn):
+        raise DTypeError(f"{name} of a column of text: x.to_float() are numbers, x.value_counts() counts")
+    return getattr(np, f"nan{name}")(column._plain(), *arguments, **options)
+
+
+def _of_times(column: TimeColumn, name: str, find: Callable[[Any], Any]) -> Any:
+    if name == "sum" and column.word == "datetime":
+        raise DTypeError(
+            f"sum of a column of {column._word()}: times cannot be added; x.mean() is their mean"
+        )
+    unit = "s" if column.unit == "D" else column.unit
+    there = as_column(column.to_unit(unit).dropna())
+    codes: Any = there.codes
+    if name == "sum":
+        return np.array(int(codes.sum()), f"m8[{unit}]")[()]
+    word, zone = ("timedelta", "") if name == "std" else (column.word, column.zone)
+    first = int(codes.min()) if len(codes) else 0
+    found = np.asarray(find((codes - first).astype(np.float64)) if len(codes) > (name == "std") else np.nan)
+    is_none = np.isnan(found)
+    counts = np.round(np.where(is_none, 0, found)).astype(np.int64) + (0 if name == "std" else first)
+    counts = np.atleast_1d(np.where(is_none, NO_TIME, counts))
+    made = TimeColumn(column.codes, word, unit, zone=zone)._here(counts)
+    return made if found.ndim else made[0]
+
+
+# Rows that are alike.
+
+
+def row_numbers(columns: list[DistArray | Column]) -> DistArray:
+    """Return a number for each row, equal where all values are; missing ones are equal."""
+    made: Any = None
+    most = 1
+    for one in columns:
+        column = as_column(one)
+        codes: Any = column.codes
+        if isinstance(column, MaskedColumn) or (column.may_miss and codes.dtype.kind == "f"):
+            codes = np.where(column.missing, codes.dtype.type(0), codes)
+        distinct, numbers = np.unique(codes, return_inverse=True)
+        count = len(distinct)
+        if column.may_miss:
+            numbers, count = np.where(column.missing, count, numbers), count + 1
+        if most * count >= 2**62:
+            distinct, made = np.unique(made, return_inverse=True)
+            most = len(distinct)
+        made = numbers if made is None else made * count + numbers
+        most *= count
+    return made  # type: ignore[no-any-return]
+
+
+def duplicated(columns: list[DistArray | Column], keep: object) -> DistArray:
+    """Return a mask of rows that others equal: all but the first, all but the last, or all of them.
+
+    Raises
+    ------
+    OptionError
+        For another ``keep`` than "first", "last" and False.
+    """
+    if keep not in ("first", "last", False):
+        raise OptionError(f"keep={keep!r}: choose 'first', 'last' or False")
+    length = len(columns[0]) if columns else 0
+    if not length:
+        return asarray(np.zeros(length, np.bool_))
+    numbers: Any = row_numbers(columns)
+    if keep is False:
+        _, inverse, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+        return counts[inverse] > 1  # type: ignore[return-value]
+    if keep == "last":
+        numbers = numbers[::-1]
+    rows = np.sort(np.unique(numbers, return_index=True)[1])
+    kept: Any = np.isin(arange(length), rows)
+    return ~kept[::-1] if keep == "last" else ~kept  # type: ignore[no-any-return]

@@ -154,7 +154,7 @@ IN_COMMON = (
     "matnb/learn/optimizers.py", "matnb/learn/pass_optimizers.py", "matnb/learn/pass_training.py",
     "matnb/learn/regularizers.py", "matnb/learn/stochastic.py", "matnb/learn/training.py",
 )  # fmt: skip
-OF_ARGUMENTS = "matnb.blocks.foreign"  # what a user's matrix or graph is
+BESIDE = ("matnb.blocks.foreign", "matnb.tables.results")  # what a user's graph is, and how results are shown
 VAGUE_NAMES = ("util", "utils", "helper", "helpers", "common", "base", "manager")
 NODES = PurePosixPath("matnb/expr/nodes.py")
 # What nodes mean is what the workers' kernels are compared with, so it is made without them and without any
@@ -419,9 +419,7 @@ def reads_as_the_mathematics(source: Source) -> list[str]:
     complaints += [
         source.at(found.line, f"{found.name}: algorithms know {', '.join(ALGORITHMS_KNOW)} alone")
         for found in imports(source)
-        if found.room is not None
-        and found.room not in ALGORITHMS_KNOW
-        and not found.name.startswith(OF_ARGUMENTS)
+        if found.room is not None and found.room not in ALGORITHMS_KNOW and not found.name.startswith(BESIDE)
     ]
     return complaints + [
         source.at(node.lineno, "a loop of Python's; rows, vertices and batches are gone through by iterate")

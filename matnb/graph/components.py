@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -14,9 +15,11 @@ from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate
+from matnb.tables.results import named_by_vertices, shows
 
 
-@has_fields
+@shows("vertices", labels="sizes")
+@partial(has_fields, main="labels")
 class Components(NamedTuple):
     """Result of :func:`connected_components`."""
 
@@ -24,6 +27,7 @@ class Components(NamedTuple):
     labels: DistArray
 
 
+@named_by_vertices
 def connected_components(A: object, symmetric: bool = False) -> Components:
     """Return the connected components of a graph, ignoring the direction of edges.
 

@@ -16,8 +16,10 @@ from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.loop import converging, iterate
+from matnb.tables.results import named_by_vertices, shows
 
 
+@shows("vertices", values="largest", iterations="iterations")
 @has_fields
 class Centrality(NamedTuple):
     """Centralities of the vertices, float64 of shape (n,), and the number of iterations taken."""
@@ -26,6 +28,7 @@ class Centrality(NamedTuple):
     iterations: DistArray
 
 
+@named_by_vertices
 def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: int = 100) -> Centrality:
     """Return the eigenvector centrality: each vertex's is proportional to the sum of its predecessors'.
 
@@ -77,6 +80,7 @@ def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: i
     return Centrality(*converging("eigenvector_centrality", found))
 
 
+@named_by_vertices
 def katz(
     A: object,
     alpha: float = 0.1,

@@ -10,8 +10,10 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import full
 from matnb.lazy.fields import has_fields
 from matnb.lazy.loop import converging, iterate
+from matnb.tables.results import named_by_vertices, shows
 
 
+@shows("vertices", hubs="largest", authorities="largest", iterations="iterations")
 @has_fields
 class HubsAuthorities(NamedTuple):
     """Result of :func:`hits`."""
@@ -21,6 +23,7 @@ class HubsAuthorities(NamedTuple):
     iterations: DistArray
 
 
+@named_by_vertices
 def hits(A: object, tolerance: float = 1e-8, max_iterations: int = 100) -> HubsAuthorities:
     """Return the HITS scores: hubs link to good authorities, and authorities are linked from good hubs.
 

@@ -17,6 +17,7 @@ from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.loop import iterate
 from matnb.lazy.random import default_rng
+from matnb.tables.results import named_by_vertices, shows
 
 Level = tuple[DistArray, DistArray, DistArray]  # a graph of communities, each vertex's, their modularity
 # Communities now, the best ones, their modularity, and for how many rounds nothing was gained.
@@ -24,6 +25,7 @@ Moved = tuple[DistArray, DistArray, DistArray, DistArray]
 _MOST_ROUNDS, _QUIET_ROUNDS = 1000, 4
 
 
+@shows("vertices", labels="sizes", modularity="number")
 @has_fields
 class Communities(NamedTuple):
     """Result of :func:`louvain`."""
@@ -32,6 +34,7 @@ class Communities(NamedTuple):
     modularity: DistArray
 
 
+@named_by_vertices
 def louvain(
     A: object, resolution: float = 1.0, threshold: float = 1e-7, symmetric: bool = False, seed: int = 0
 ) -> Communities:

@@ -15,8 +15,10 @@ from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.diagonals import diag
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import converging, iterate
+from matnb.tables.results import named_by_vertices, shows
 
 
+@shows("vertices", labels="sizes", iterations="iterations")
 @has_fields
 class Clusters(NamedTuple):
     """Result of :func:`markov_clustering`."""
@@ -26,6 +28,7 @@ class Clusters(NamedTuple):
     iterations: DistArray
 
 
+@named_by_vertices
 def markov_clustering(
     A: object,
     expansion: int = 2,

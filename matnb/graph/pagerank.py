@@ -14,8 +14,10 @@ from matnb.lazy.creation import full
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import converging, iterate
+from matnb.tables.results import named_by_vertices, shows
 
 
+@shows("vertices", ranks="largest", iterations="iterations")
 @has_fields
 class Ranking(NamedTuple):
     """Result of :func:`pagerank`."""
@@ -24,6 +26,7 @@ class Ranking(NamedTuple):
     iterations: DistArray
 
 
+@named_by_vertices
 def pagerank(
     A: object,
     damping: float = 0.85,

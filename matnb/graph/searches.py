@@ -14,11 +14,13 @@ from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate, iteration
+from matnb.tables.results import shows
 
 Vectors = tuple[DistArray, DistArray]
 Along = Callable[[DistArray, str, DistArray], DistArray]  # what arrives, of what, by which addition, where
 
 
+@shows("vertices", levels="distances")
 @has_fields
 class BreadthFirst(Sequence[DistArray]):
     """Result of :func:`bfs`: ``levels`` and ``parents``, each recorded when it is first used."""
@@ -37,10 +39,6 @@ class BreadthFirst(Sequence[DistArray]):
     def parents(self) -> DistArray:
         """The vertex before on such a path."""
         return self._parents()
-
-    def __repr__(self) -> str:
-        """Return what it has, and compute nothing."""
-        return "BreadthFirst(levels, parents): searches that are made when they are asked for"
 
     def __len__(self) -> int:
         """Return 2."""

@@ -13,8 +13,10 @@ from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate
+from matnb.tables.results import named_by_vertices, shows
 
 
+@shows("vertices", distances="distances")
 @has_fields
 class ShortestPaths(NamedTuple):
     """Result of :func:`sssp` with ``predecessors=True``."""
@@ -27,6 +29,7 @@ class ShortestPaths(NamedTuple):
 def sssp(A: object, source: int, predecessors: Literal[False] = ...) -> DistArray: ...
 @overload
 def sssp(A: object, source: int, predecessors: Literal[True]) -> ShortestPaths: ...
+@named_by_vertices
 def sssp(A: object, source: int, predecessors: bool = False) -> DistArray | ShortestPaths:
     """Return the shortest-path length from a source to every vertex.
 

@@ -10,8 +10,10 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate
+from matnb.tables.results import named_by_vertices
 
 
+@named_by_vertices
 def strongly_connected_components(A: object) -> Components:
     """Return the strongly connected components of a directed graph.
 

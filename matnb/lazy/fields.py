@@ -25,11 +25,16 @@ _UNARY = {
 }
 
 
-def has_fields(kind: type[_Result]) -> type[_Result]:
+def has_fields(kind: type[_Result], main: str = "") -> type[_Result]:
     """Have the results of a class say that a field is meant, where one is used as an array.
 
     Unpacking, integers and slices as indices, ``len`` and what tuples make of tuples stay. A class that is no
     named tuple lists its fields in ``_fields``.
+
+    Parameters
+    ----------
+    main
+        The field that is meant most often, if it is not the first.
 
     Examples
     --------
@@ -45,7 +50,7 @@ def has_fields(kind: type[_Result]) -> type[_Result]:
     Ranks has the fields values and iterations, and is no array
     """
     fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]  # see above
-    first = f"result.{fields[0]}"
+    first = f"result.{main or fields[0]}"
 
     def refuse(use: str) -> NoReturn:
         named = ", ".join(fields[:-1]) + f" and {fields[-1]}" if len(fields) > 1 else f"only {fields[-1]}"

@@ -19,11 +19,13 @@ from matnb.learn.lbfgs import lbfgs, searching
 from matnb.learn.line_search import Point, is_small
 from matnb.learn.newton import newton
 from matnb.linalg.operators import Operand, vector_from
+from matnb.tables.results import shows
 
 METHODS = ("L-BFGS", "newton", "cg", "FISTA")
 Function = Callable[[DistArray], object]
 
 
+@shows(converged="converged", n_iterations="iterations", loss="number")
 @has_fields
 class Minimum(NamedTuple):
     """Result of :func:`minimize`.

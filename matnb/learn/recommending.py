@@ -15,10 +15,12 @@ from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.ordering import topk
 from matnb.lazy.loop import iterate
 from matnb.learn.arguments import nonnegative, rows_from, whole
+from matnb.tables.results import shows
 
 _SCORES = 1 << 22  # made at a time: users of a batch times items
 
 
+@shows()
 @has_fields
 class Recommendations(NamedTuple):
     """The best items of users, and their scores.

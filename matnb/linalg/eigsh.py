@@ -23,10 +23,12 @@ from matnb.linalg.copies import NOT_YET, ORDERS, LanczosStep, copies_missing
 from matnb.linalg.lanczos import Basis, Restart, extended, num_kept_of, rayleigh_ritz
 from matnb.linalg.operators import Apply, applied
 from matnb.linalg.orthogonal import outside
+from matnb.tables.results import shows
 
 Floats = npt.NDArray[np.float64]
 
 
+@shows(values="spectrum")
 @has_fields
 class Eigenpairs(NamedTuple):
     """Result of :func:`eigsh`."""

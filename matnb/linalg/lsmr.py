@@ -15,10 +15,12 @@ from matnb.lazy.loop import converging, iterate
 from matnb.linalg.bidiagonal import bidiagonal, not_0
 from matnb.linalg.operators import Operand
 from matnb.linalg.systems import least_squares_from
+from matnb.tables.results import shows
 
 State = tuple[Any, ...]
 
 
+@shows(istop="istop", itn="iterations", normr="number")
 @has_fields
 class LeastResidual(NamedTuple):
     """Result of :func:`lsmr`: the first values of SciPy's tuple.

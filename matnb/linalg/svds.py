@@ -18,12 +18,14 @@ from matnb.lazy.loop import iterate
 from matnb.lazy.random import default_rng
 from matnb.linalg.operators import matrix_from
 from matnb.linalg.triplets import largest_triplets
+from matnb.tables.results import shows
 
 Floats = npt.NDArray[np.float64]
 Apply = Callable[[DistArray], DistArray]
 _MORE_DRAWN = 10  # vectors than are wanted: Halko, Martinsson and Tropp's choice
 
 
+@shows(s="spectrum")
 @has_fields
 class SingularTriplets(NamedTuple):
     """Result of :func:`svds`: ``u`` m x k, ``s`` of shape (k,), ``vh`` k x n, as in SciPy."""

@@ -13,11 +13,13 @@ from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import norm
 from matnb.linalg.operators import Apply, Operand, applied, matrix_from, preconditioner, vector_from
+from matnb.tables.results import shows
 
 Problem = tuple[DistArray, DistArray, DistArray]
 LONGER_OR_NEARER = "give a larger maxiter or rtol, or a preconditioner M"  # where a solver does not end
 
 
+@shows(info="info")
 @has_fields
 class Solution(NamedTuple):
     """The solution of a linear system, as SciPy returns it.

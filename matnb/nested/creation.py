@@ -30,6 +30,7 @@ from matnb.nested.structure import (
 from matnb.ops.pattern import Pattern
 from matnb.ops.selecting import StoredEntries
 from matnb.session.current import current_session
+from matnb.tables.results import shows
 
 if TYPE_CHECKING:
     from matnb.nested.deep import AnyNested, DeepNestedArray
@@ -229,6 +230,7 @@ def from_rows(A: object, *, strategy: str = "auto") -> NestedArray:
     return nested(values, structure, strategy, "from_rows: entries", positions)
 
 
+@shows()
 @has_fields
 class KeyedSegments(NamedTuple):
     """Distinct keys, ascending, and for each the values that have it: ``segments[k]`` of ``keys[k]``."""

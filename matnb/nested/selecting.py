@@ -14,8 +14,10 @@ from matnb.lazy.fields import has_fields
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import nested
 from matnb.nested.structure import structure_from_counts
+from matnb.tables.results import shows
 
 
+@shows()
 @has_fields
 class UniqueSegments(NamedTuple):
     """The distinct values of each segment, ascending, and how often each is there."""
@@ -24,6 +26,7 @@ class UniqueSegments(NamedTuple):
     counts: NestedArray
 
 
+@shows()
 @has_fields
 class TopSegments(NamedTuple):
     """The first values of each segment in an order, and their places within it."""

@@ -126,27 +126,34 @@ _TOLD_BYTES = 10**8  # from which on it is said
 _PER_TERM = 8  # multiplications of a product in the time that a byte takes
 
 
-def looked(handles: Sequence[DistArray], look: Callable[[], object]) -> str:
+def looked(
+    handles: Sequence[DistArray],
+    look: Callable[[], object],
+    noun: str = "rows",
+    way: str = "head() shows some",
+) -> str:
     """Fetch rows to be shown, and return what is said of them; nothing that is shown raises.
 
     Parameters
     ----------
     handles
-        The table's columns.
+        The table's columns, or what else is needed.
     look
         Fetches the rows.
+    noun, way
+        What is fetched, and how a user has it computed.
     """
     if not evaluator().has_session():
-        return "rows not computed, since no session is running: head() starts one"
+        return f"{noun} not computed, since no session is running: {way}"
     try:
         work = work_bytes([one.expression for one in handles])
         if work > MOST_BYTES:
             what = "a loop runs" if work == inf else f"about {bytes_text(int(work))} are gone through"
-            return f"rows not computed, since {what} for them: head() shows some"
+            return f"{noun} not computed, since {what} for them: {way}"
         look()
     except Exception as error:  # of a file, of the workers, or of a function of the user's
-        return f"rows not computed: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-    return f"about {bytes_text(int(work))} were gone through for these rows" if work >= _TOLD_BYTES else ""
+        return f"{noun} not computed: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+    return f"about {bytes_text(int(work))} were gone through for these {noun}" if work >= _TOLD_BYTES else ""
 
 
 def work_bytes(nodes: Iterable[Expr]) -> float:

@@ -125,7 +125,7 @@ def test_what_is_shown_starts_no_session(frame: pd.DataFrame, monkeypatch: pytes
     table = mn.table(frame)
     made = table[table["fare"] > 1]
     monkeypatch.setattr(current._process, "session", None)
-    assert "rows not computed, since no session is running: head() starts one" in repr(made)
+    assert "rows not computed, since no session is running: head() shows some" in repr(made)
     monkeypatch.undo()
     assert rows_of(repr(made))[0] == "LGA"
 

@@ -147,7 +147,7 @@ BAD = [
     ("a.csv", 'a,b\n1,2\n3,"4\n5"6\n', 3, "a quote in the middle"),
     ("a.csv", 'a,b\n1,2\n3,4"4"\n', 3, "a quote in the middle"),
     ("a.csv", "a,b\n1,2\n3,4\x00\n", 3, "byte 0"),
-    ("a.csv", "\n1,2\n", 1, "blank"),
+    ("a.csv", "\n\n", None, "blank"),
     ("a.csv", "a,b,a\n1,2,3\n", 1, "2 columns named 'a'"),
     ("a.csv", b"a,\xff\n1,2\n", 1, "UTF-8"),
     ("a.csv", 'a,"b\nc\n1,2\n', 1, "a quoted name that is not closed"),

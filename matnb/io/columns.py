@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -626,8 +627,8 @@ def no_common_type(name: str) -> str:
 # What a user asks of columns.
 
 
-def picked_columns(file: File, names: Sequence[str], columns: Sequence[str] | None) -> tuple[int, ...]:
-    """Return the places of the columns to read; None reads all.
+def picked_columns(file: File, names: Sequence[str], columns: Sequence[str | int] | None) -> tuple[int, ...]:
+    """Return the places of the columns to read, given names or places; None reads all.
 
     Raises
     ------
@@ -642,23 +643,25 @@ def picked_columns(file: File, names: Sequence[str], columns: Sequence[str] | No
                 f"has {len(names):,} columns; a table has {MOST_COLUMNS:,} at most: pick some with columns=",
                 1,
             )
-        seen = set()
-        for name in names:
-            if name in seen:
-                advice = "give each a name of its own, or pick others with columns="
-                raise file.error(f"{names.count(name)} columns named {name!r}: {advice}", 1)
-            seen.add(name)
+        for name, times in Counter(names).most_common(1):
+            if times > 1:
+                advice = "names=[...] with header=0 gives each a name of its own, columns= picks others"
+                raise file.error(f"{times} columns named {name!r}: {advice}", 1)
         return tuple(range(len(names)))
     if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
         raise OptionError(f"columns={columns!r}: give a list of names")
-    for name in columns:
-        if name not in names:
-            raise OptionError(f"{file.shown}: no column {name!r}; {suggestion(name, names)}")
-        if names.count(name) > 1:
+    found: dict[str, int] = {}
+    for one in columns:
+        place = one if isinstance(one, int) and 0 <= one < len(names) else -1
+        if place < 0 and one not in names:
+            raise OptionError(f"{file.shown}: no column {one!r}; {suggestion(one, names)}")
+        name = names[place] if place >= 0 else str(one)
+        if place < 0 and names.count(name) > 1:
             raise OptionError(f"{file.shown}: {names.count(name)} columns named {name!r}")
-        if columns.count(name) > 1:
+        if name in found:
             raise OptionError(f"columns={columns!r}: {name!r} is listed twice")
-    return tuple(names.index(name) for name in columns)
+        found[name] = place if place >= 0 else names.index(name)
+    return tuple(found.values())
 
 
 def wanted_dtypes(where: str, dtype: DTypes, names: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -1,4 +1,4 @@
-"""Types of the columns of a CSV file, and its delimiter, inferred from a sample of its text."""
+"""Types of the columns of a CSV file, and how its numbers are written, inferred from a sample of its text."""
 
 from __future__ import annotations
 
@@ -9,22 +9,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matnb.errors import FileContentWarning, warn
-from matnb.io.digits import MARGIN
+from matnb.errors import OptionError
+from matnb.io.csv_head import WINDOW_BYTES, warn_of
+from matnb.io.digits import MARGIN, shown
 from matnb.io.encodings import RecodedFile
 from matnb.io.files import read_up_to
 from matnb.io.lines import Lines, num_newlines
-from matnb.io.quotes import Dialect, quotes_of, unquoted
-from matnb.io.texts import NUMBER, TRIED, WITH_OFFSET, offsets_in, present, values_in, without_thousands
+from matnb.io.quotes import Dialect, quotes_of
+from matnb.io.texts import (
+    CODE,
+    NUMBER,
+    SYMBOL,
+    TRIED,
+    WITH_OFFSET,
+    Marks,
+    offsets_in,
+    present,
+    values_in,
+    without_thousands,
+)
 
 if TYPE_CHECKING:
     import pyarrow
 
     from matnb.io.delimited import CsvTable
 
-_HEAD_BYTES, _WINDOW_BYTES, _NUM_WINDOWS = 1 << 18, 1 << 14, 16  # of the sample
-_SNIFFED_ROWS = 50  # from which the delimiter is inferred
-_DELIMITERS = (",", ";", "\t", "|")
+_HEAD_BYTES, _NUM_WINDOWS = 1 << 18, 16  # of the sample
 _FEWEST_NUMBERS, _NUMBERS_AMONG = 20, 0.95  # of which it takes a column to be one of numbers but for mistakes
 
 
@@ -42,7 +52,7 @@ def _sample(table: CsvTable, head_bytes: int) -> bytes:
                 place = table.begin + (file.size - table.begin) * number // (_NUM_WINDOWS + 1)
                 if place > table.begin + head_bytes:
                     stream.seek(place)
-                    found.append(_rows_in(read_up_to(stream, _WINDOW_BYTES), dialect))
+                    found.append(_rows_in(read_up_to(stream, WINDOW_BYTES), dialect))
     return _plain_text(table, b"".join(found))
 
 
@@ -57,9 +67,19 @@ def _rows_in(window: bytes, dialect: Dialect) -> bytes:
 
 def _plain_text(table: CsvTable, data: bytes) -> bytes:
     # In UTF-8, and without comments.
-    data = table.dialect.without_comments(data)
+    data = table.dialect.plain(data)
     if table.encoding == "utf-8" or isinstance(table.stream, RecodedFile):
         return data
+    if not data.isascii() and "\ufffd" not in (
+        text := data[: data.rfind(b"\n") + 1].decode(errors="replace")
+    ):
+        letter = next((one for one in text if not one.isascii()), None)
+        if letter is not None:
+            read = letter.encode().decode(table.encoding, "replace")
+            warn_of(
+                table.file,
+                f"is UTF-8 text, of which encoding={table.encoding!r} makes {read!r} for {letter!r}",
+            )
     return data.decode(table.encoding, "replace").encode()
 
 
@@ -72,51 +92,102 @@ def with_types(tables: Sequence[CsvTable]) -> list[CsvTable]:
         For times with several offsets, which become UTC, and for whole numbers that no type holds exactly,
         which stay text.
     """
-    head_bytes = max(_WINDOW_BYTES, _HEAD_BYTES // max(1, len(tables)))
+    head_bytes = max(WINDOW_BYTES, _HEAD_BYTES // max(1, len(tables)))
     samples = [_sample(table, head_bytes) for table in tables]
-    types = _inferred_types(tables, samples) if tables else ()
+    if tables:
+        tables, types = _inferred(tables, samples)
     return [
         replace(table, types=types, row_bytes=max(1, len(data) // max(1, num_newlines(data))))
         for table, data in zip(tables, samples, strict=True)
     ]
 
 
-def _inferred_types(tables: Sequence[CsvTable], samples: Sequence[bytes]) -> tuple[str, ...]:
-    # The narrowest type of all values of each column; text where Arrow does not read the lines.
+def _inferred(
+    tables: Sequence[CsvTable], samples: Sequence[bytes]
+) -> tuple[Sequence[CsvTable], tuple[str, ...]]:
+    # The tables with the marks of their numbers, and the types of their columns.
     import pyarrow
 
-    parts = list(zip(tables, samples, strict=True))
-    texts = [_texts(table, data) for table, data in parts]
+    texts = [_texts(table, data) for table, data in zip(tables, samples, strict=True)]
+    written = [pyarrow.concat_arrays(column) for column in zip(*texts, strict=True)]
+    quoted = _quoted(tables, samples)
+    marks = _found_marks(tables[0], written, quoted[0])
+    tables = [replace(table, marks=marks) for table in tables]
+    types = _inferred_types(tables[0], written, quoted)
+    _warn_of_doubts(tables[0], written, types, quoted[0])
+    return tables, types
+
+
+def _found_marks(table: CsvTable, columns: Sequence[pyarrow.Array], quoted: Counter[int]) -> Marks:
+    # A comma before the part below one, and points between thousands, where these make numbers of columns
+    # that are text otherwise, and no others of any.
+    if not table.finds_marks:
+        return table.marks
+    there = [_values(table, place, column) for place, column in enumerate(columns) if not quoted[place]]
+    found = Marks(",", "." if any(_any_match(one, r"\.[0-9]{3},") for one in there) else "")
+    is_sure = False
+    for one in there:
+        is_usual = values_in(one, "float64") is not None
+        is_other = values_in(one, "float64", found) is not None
+        if (is_usual and not is_other) or (is_other and not is_usual and not _any_match(one, ",")):
+            return table.marks
+        # 1,234 alone may be thousands.
+        is_sure |= is_other and _any_match(one, r",([0-9]{1,2}|[0-9]{4,})$|[0-9]{4},|^[+-]?0,|\..*,")
+    return found if is_sure else table.marks
+
+
+def _values(table: CsvTable, place: int, column: pyarrow.Array) -> pyarrow.Array:
+    words = table.missing.of(table.read_names[place]).words
+    return present(_trimmed(column), words).drop_null().unique()
+
+
+def _any_match(texts: pyarrow.Array, pattern: str) -> bool:
+    from pyarrow import compute
+
+    return bool(compute.any(compute.match_substring_regex(texts, pattern), min_count=0).as_py())
+
+
+def _quoted(tables: Sequence[CsvTable], samples: Sequence[bytes]) -> tuple[Counter[int], set[int]]:
+    # How many fields of each column are quoted, and which columns have empty ones in quotes.
     quoted, quoted_empty = Counter[int](), set[int]()
-    for table, data in parts:
+    for table, data in zip(tables, samples, strict=True):
         counts, empty = _quoted_columns(table, data)
         for place, column in enumerate(table.picked):  # which is another one in each file
             quoted[place] += counts[column]
             if column in empty:
                 quoted_empty.add(place)
-    wanted, types, inexact = dict(tables[0].wanted), [], []
-    for place, name in enumerate(tables[0].read_names):
-        written = pyarrow.concat_arrays([one[place] for one in texts])
+    return quoted, quoted_empty
+
+
+def _inferred_types(
+    table: CsvTable, columns: Sequence[pyarrow.Array], quotes: tuple[Counter[int], set[int]]
+) -> tuple[str, ...]:
+    # The narrowest type of all values of each column; text where Arrow does not read the lines.
+    quoted, quoted_empty = quotes
+    wanted, types, inexact = dict(table.wanted), [], []
+    for place, (name, written) in enumerate(zip(table.read_names, columns, strict=True)):
         if name in wanted:
             types.append(type_of_dtype(wanted[name]))
+        elif name in table.dates:
+            types.append(_type_of_dates(table, name, written))
         elif quoted[place] and not _are_mistakes(quoted[place], len(written) - written.null_count):
             types.append("text")
         else:
-            word, is_none, is_inexact = _inferred_type(tables[0], name, written)
+            word, is_none, is_inexact = _inferred_type(table, name, written, not quoted[place])
             types.append("text" if is_none and place in quoted_empty else word)
             if word in WITH_OFFSET and len(offsets := offsets_in(_trimmed(written))) > 1:
-                warn(
-                    f"{tables[0].file.shown}: times of column {name!r} have the offsets {', '.join(offsets)} "
-                    f'and are read as UTC: t[{name!r}].to_zone("Europe/Berlin") has the clocks of a zone',
-                    FileContentWarning,
+                warn_of(
+                    table.file,
+                    f"times of column {name!r} have the offsets {', '.join(offsets)} and are read as UTC: "
+                    f't[{name!r}].to_zone("Europe/Berlin") has the clocks of a zone',
                 )
             if is_inexact:
                 inexact.append(name)
     if inexact:
-        warn(
-            f"{tables[0].file.shown}: {', '.join(map(repr, inexact[:20]))} read as text, with whole numbers "
-            f'that no type of numbers holds exactly; dtype={{{inexact[0]!r}: "float64"}} reads them rounded',
-            FileContentWarning,
+        warn_of(
+            table.file,
+            f"{', '.join(map(repr, inexact[:20]))} read as text, with whole numbers that no type of numbers "
+            f'holds exactly; dtype={{{inexact[0]!r}: "float64"}} reads them rounded',
         )
     return tuple(types)
 
@@ -166,7 +237,83 @@ def _quoted_columns(table: CsvTable, data: bytes) -> tuple[Counter[int], set[int
     return counts, set(fields.columns[fields.is_empty].tolist())
 
 
-def _inferred_type(table: CsvTable, name: str, texts: pyarrow.Array) -> tuple[str, bool, bool]:
+def _warn_of_doubts(
+    table: CsvTable, columns: Sequence[pyarrow.Array], types: Sequence[str], quoted: Counter[int]
+) -> None:
+    # Of columns that are text and may mean something else.
+    from pyarrow import compute
+
+    doubts: dict[str, list[str]] = {}
+    wanted, firsts = dict(table.wanted), []
+    are_all_quoted = all(
+        len(one) and quoted[place] == len(one) - one.null_count for place, one in enumerate(columns)
+    )
+    for place, (name, column, word) in enumerate(zip(table.read_names, columns, types, strict=True)):
+        is_number = compute.match_substring_regex(_trimmed(column), NUMBER).fill_null(False)
+        firsts.append(len(column) > 0 and is_number[0].as_py())
+        if word != "text" or name in wanted:
+            continue
+        distinct = _values(table, place, column)
+        odd = distinct.filter(compute.invert(compute.match_substring_regex(distinct, NUMBER)))
+        said = ""
+        if not quoted[place] and len(odd) and is_number.true_count > 1 and not _any_other(odd, SYMBOL):
+            symbols = ", ".join(sorted(map(repr, odd.to_pylist()[:5])))
+            said = f"with numbers but for {symbols}: na_values=[{symbols}] takes these for missing values"
+        elif 2 - table.is_headless <= is_number.true_count == len(column) - 1 and not firsts[-1]:
+            way = (
+                "header=0 if that is a row of names"
+                if table.is_headless
+                else "skip=[1] leaves out the line after a header, such as units"
+            )
+            said = f"with numbers but in the first row: {way}"
+        elif len(distinct) and not len(odd) and are_all_quoted and not _any_match(distinct, CODE):
+            said = "with numbers in quotes, as all fields are: quoted_text=False reads numbers"
+        elif len(odd) and not _any_other(odd, "^'.*'$"):
+            way = 'mn.table(pandas.read_csv(path, quotechar="\'")) reads the file in this process'
+            said = f"with single quotes, which quote nothing here: {way}"
+        elif table.marks.are_usual and any(
+            values_in(distinct, "float64", one) is not None for one in _COMMA_MARKS
+        ):
+            said = (
+                (
+                    f"with numbers such as {distinct[0].as_py()!r}: "
+                    'decimal="," or thousands="," says what the comma is'
+                )
+                if _any_match(distinct, ",")
+                else ""
+            )
+        if said:
+            doubts.setdefault(said, []).append(name)
+    for said, names in doubts.items():
+        if "first row" not in said or not any(firsts):
+            warn_of(table.file, f"{', '.join(map(repr, names[:20]))} read as text, {said}")
+
+
+_COMMA_MARKS = (Marks(",", "."), Marks(".", ","))
+
+
+def _any_other(texts: pyarrow.Array, pattern: str) -> bool:
+    from pyarrow import compute
+
+    return not compute.all(compute.match_substring_regex(texts, pattern), min_count=0).as_py()
+
+
+def _type_of_dates(table: CsvTable, name: str, texts: pyarrow.Array) -> str:
+    word = _inferred_type(table, name, texts, False)[0]
+    if word.startswith(("date", "timestamp")):
+        return word
+    there = present(_trimmed(texts), table.missing.of(name).words).drop_null()
+    if not len(there):
+        return "timestamp[us]"
+    raise OptionError(
+        f"{table.file.shown}: parse_dates: {shown(there[0].as_py().encode())} in column {name!r} is not a "
+        f'date or time of ISO 8601: load it as text, and t[{name!r}].to_datetime("%d.%m.%Y") says what it is'
+    )
+
+
+def _inferred_type(
+    table: CsvTable, name: str, texts: pyarrow.Array, may_be_codes: bool
+) -> tuple[str, bool, bool]:
     # The type, whether there is no value, and whether numbers stay text since no type holds them.
     from pyarrow import compute
 
@@ -175,6 +322,8 @@ def _inferred_type(table: CsvTable, name: str, texts: pyarrow.Array) -> tuple[st
     if not len(written):
         return "float64", True, False
     distinct = written.unique()
+    if may_be_codes and _any_match(distinct, CODE):
+        return "text", False, False
     for word in TRIED:
         some = (distinct[:10], distinct)  # the first of which most often suffice
         if all(values_in(one, word, table.marks, True, takes_nan) is not None for one in some):
@@ -198,18 +347,3 @@ def type_of_dtype(dtype: str) -> str:
         unit = np.datetime_data(element)[0]
         return {"D": "date32", "ns": "timestamp[ns]"}.get(unit, "timestamp[us]")
     return {"b": "bool", "f": "float64"}.get(element.kind, "int64")
-
-
-def sniffed_delimiter(table: CsvTable, first: str) -> str:
-    """Return what splits the rows into as many fields as the first line; a comma where nothing does."""
-    with table.stream.text() as stream:
-        stream.seek(table.begin)
-        data = read_up_to(stream, _WINDOW_BYTES)
-    rows = unquoted(_plain_text(table, data).decode(errors="replace")).splitlines()
-    rows = [row for row in (rows if len(data) < _WINDOW_BYTES else rows[:-1]) if row.strip()][:_SNIFFED_ROWS]
-    head = unquoted(first)
-    for delimiter in _DELIMITERS:
-        count = head.count(delimiter)
-        if count and all(row.count(delimiter) == count for row in rows):
-            return delimiter
-    return _DELIMITERS[0]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,17 +23,31 @@ from matnb.io.columns import (
     values_of,
     wanted_dtypes,
 )
-from matnb.io.csv_inference import sniffed_delimiter, with_types
+from matnb.io.csv_head import (
+    PANDAS_OPTIONS,
+    Skip,
+    checked_dialect,
+    checked_text,
+    first_line,
+    found_dialect,
+    header_names,
+    warn_of,
+)
+from matnb.io.csv_inference import with_types
 from matnb.io.digits import MARGIN, shown
 from matnb.io.encodings import RecodedFile, TextFile, encoding_name, has_one_byte_letters
 from matnb.io.files import File
-from matnb.io.lines import LONGEST_LINE, Lines, check_skip, head_lines, text_pieces
-from matnb.io.quotes import Dialect, Quotes, quotes_of, read_rows, unquoted
+from matnb.io.lines import WHOLE_TEXT, Lines, text_pieces
+from matnb.io.quotes import Dialect, Quotes, quotes_of, read_rows
 from matnb.io.source import Piece, Source, choose, reader
 from matnb.io.texts import (
+    CODE,
+    DECIMAL_COMMA,
     EXACT,
     FALSE,
+    NUMBER,
     READ_AS_TEXT,
+    SYMBOL,
     TRIED,
     TRUE,
     USUAL_MARKS,
@@ -95,8 +107,14 @@ class CsvTable(TableSource):
         Of the text.
     quoted_text
         Whether quoted fields are text.
-    is_named
-        Whether names were given instead of a header.
+    is_headless
+        Whether there is no header.
+    finds_marks
+        Whether the values tell how numbers are written.
+    dates
+        The columns that have to be dates or times.
+    stop
+        The byte from which on nothing is read.
     """
 
     file: File
@@ -111,7 +129,10 @@ class CsvTable(TableSource):
     marks: Marks = USUAL_MARKS
     encoding: str = "utf-8"
     quoted_text: bool = True
-    is_named: bool = False
+    is_headless: bool = False
+    finds_marks: bool = False
+    dates: tuple[str, ...] = ()
+    stop: int = WHOLE_TEXT
     room_bytes: int | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
@@ -119,8 +140,10 @@ class CsvTable(TableSource):
 
     def identity(self) -> tuple[str | int, ...]:
         """Return what tells the result from any other."""
-        reading = repr((self.names, self.types, self.wanted, self.missing, self.marks, self.dialect))
-        how = (self.encoding, int(self.quoted_text), self.begin)
+        reading = repr(
+            (self.names, self.types, self.wanted, self.missing, self.marks, self.dialect, self.dates)
+        )
+        how = (self.encoding, int(self.quoted_text), self.begin, self.stop)
         return ("csv", *self.file.identity, *how, *self.picked, reading)
 
     @property
@@ -142,15 +165,15 @@ class CsvTable(TableSource):
 
     def estimated_entries(self) -> int:
         """Return about how many elements there are."""
-        return self.file.size // self.row_bytes * len(self.picked)
+        return min(self.file.size, self.stop) // self.row_bytes * len(self.picked)
 
     def pieces(self, count: int) -> tuple[Piece, ...]:
         """Return byte ranges."""
-        return text_pieces(self.stream, self.begin, count)
+        return text_pieces(self.stream, self.begin, count, self.stop)
 
     def parsing_bytes(self, piece: Piece, num_pieces: int) -> tuple[int, int]:
         """Return what rows as long as the first ones would take, and Arrow's columns beside."""
-        rows = self.file.stated_text() // self.row_bytes // max(1, num_pieces) + 1
+        rows = min(self.file.stated_text(), self.stop) // self.row_bytes // max(1, num_pieces) + 1
         held = rows * sum(4 if one == "text" else 8 for one in self.types)
         return held, held + 4 * CHUNK_BYTES
 
@@ -168,7 +191,7 @@ class CsvTable(TableSource):
         chunks: list[list[pyarrow.Array]] = []
         held = 0
         span: RowSpan | None = None
-        end = None if self.stream.compressed else self.stream.size
+        end = None if self.stream.compressed else min(self.stream.size, self.stop)
         try:
             for lines in read_rows(self.stream, piece, self.begin, self.dialect, CHUNK_BYTES):
                 stop = (span.stop if span else lines.origin) + len(lines.data)
@@ -185,7 +208,9 @@ class CsvTable(TableSource):
     def error_after(self, span: RowSpan) -> FileFormatError:
         """Return the first error of the rows after some, where pieces do not fit to each other."""
         try:
-            for _ in replace(self, begin=span.stop).parts(Piece(0, span.stop, self.file.size)):
+            for _ in replace(self, begin=span.stop).parts(
+                Piece(0, span.stop, min(self.file.size, self.stop))
+            ):
                 pass  # none of the rows is kept
         except FileFormatError as error:
             return error
@@ -233,7 +258,7 @@ class CsvTable(TableSource):
 
     def _plain_lines(self, lines: Lines) -> Lines:
         # In UTF-8, and without comments.
-        data = self.dialect.without_comments(lines.data)
+        data = self.dialect.plain(lines.data)
         if self.encoding != "utf-8" and isinstance(lines.file, File):
             try:
                 data = data.decode(self.encoding).encode()
@@ -241,6 +266,9 @@ class CsvTable(TableSource):
                 chunk = replace(lines, data=data).chunk()
                 reason = f"byte {data[error.start]:#x} is not {self.encoding}: {error.reason}"
                 raise chunk.error_at(MARGIN + error.start, reason) from None
+            if self.encoding == "iso8859-1" and (odd := re.search(rb"\xc2[\x80-\x9f]", data)):
+                reason = f'byte {odd[0][1]:#x} is no letter of latin-1; encoding="cp1252" has letters there'
+                raise replace(lines, data=data).chunk().error_at(MARGIN + odd.start(), reason)
         data = data[:-1] if data.endswith(b"\r") else data  # of the last line of the file
         return Lines(lines.file, data, lines.origin, lines.lines_before)
 
@@ -254,9 +282,8 @@ class CsvTable(TableSource):
         data = lines.data
         if not data.strip(b"\r\n"):
             return []
-        is_odd = any(one in self.types for one in _INTEGERS) and _has_odd_integers(
-            data, ord(self.dialect.delimiter)
-        )
+        integers = [one for one, word in zip(self.picked, self.types, strict=True) if word in _INTEGERS]
+        is_odd = bool(integers) and _has_odd_integers(data, ord(self.dialect.delimiter), integers)
         is_plain = _is_plain(data)
         if not is_plain:
             self._check_rows(lines)
@@ -386,7 +413,7 @@ class CsvTable(TableSource):
             return
         chunk = quotes.chunk
         fields = quotes.fields(len(self.names), self.takes_delimiters)
-        asked = {name for name, _ in self.wanted}
+        asked = {name for name, _ in self.wanted} | {*self.dates}
         typed = [
             place
             for place, name, word in zip(self.picked, self.read_names, self.types, strict=True)
@@ -407,7 +434,7 @@ class CsvTable(TableSource):
             self._plain_columns(before_it)  # theirs comes first
         text = re.match(rb'"((?:[^"]|"")*)"', chunk.text.bytes_at(start, start + 200) + b'"')
         value = b"" if text is None else text[1]
-        reason = self._reason(name, word, value.decode(errors="replace"))
+        reason = _reason(self, name, word, value.decode(errors="replace"))
         if values_in(pyarrow.array([value.decode(errors="replace")]), word, self.marks) is not None:
             reason = (
                 f"{shown(value)} in column {name!r} is quoted, and so text, not {_SAYS[word]}; "
@@ -433,28 +460,12 @@ class CsvTable(TableSource):
                 bad.append((row, name, word, text[row].as_py()))
         if bad:
             row, name, word, value = min(bad, key=lambda one: one[0])
-            reason = self._reason(name, word, value.strip())
-            if self.is_named and row == lines.lines_before == 0 and lines.origin == self.begin:
-                reason += ", and header=0 says that the first line has names, which names= replaces"
+            reason = _reason(self, name, word, value.strip())
+            if self.is_headless and row == lines.lines_before == 0 and lines.origin == self.begin:
+                reason += ", and header=0 says that the first line has names"
             quotes = quotes_of(chunk, self.dialect.delimiter)
             raise chunk.error_at(int(quotes.row_starts[~quotes.is_blank][row]), reason)
         return self._without_given(made)
-
-    def _reason(self, name: str, word: str, value: str) -> str:
-        # Why a text is no value of its column.
-        is_asked = name in dict(self.wanted)
-        said = f"{shown(value.encode())} in column {name!r}"
-        advice = f'dtype={{{name!r}: "text"}} reads it as text'
-        if re.match(WHOLE, value) and word in _NUMBERS:
-            what = (
-                f"does not fit {word}"
-                if is_asked
-                else "is a whole number that no type of numbers holds exactly"
-            )
-            return f"{said} {what}; {advice}"
-        while not is_asked and word in WIDER:
-            word = WIDER[word]
-        return f"{said} is not {_SAYS[word]}; {advice}"
 
     def converted(
         self, name: str, texts: pyarrow.Array, word: str, may_widen: bool, exact: bool
@@ -481,6 +492,9 @@ class CsvTable(TableSource):
         words = self.missing.of(name).words
         there, takes_nan = present(compute.utf8_trim_whitespace(texts), words), "nan" in words or not exact
         made = values_in(there, word, self.marks, exact, takes_nan)
+        if made is None and exact and word in _INTEGERS and (code := _first_code(there)) is not None:
+            first = self.converted(name, texts[:code], word, may_widen, exact)[1]
+            return None, code if first is None else first
         while made is None and may_widen and word in WIDER:
             word = WIDER[word]
             made = values_in(there, word, self.marks, exact, takes_nan)
@@ -494,6 +508,36 @@ class CsvTable(TableSource):
             else:
                 low = middle
         return None, low
+
+
+def _reason(table: CsvTable, name: str, word: str, value: str) -> str:
+    # Why a text is no value of its column.
+    is_asked = name in dict(table.wanted)
+    said = f"{shown(value.encode())} in column {name!r}"
+    advice = f'dtype={{{name!r}: "text"}} reads it as text'
+    if not is_asked and re.match(CODE, value) and word in _INTEGERS:
+        return f'{said} begins with a zero, as codes do; {advice}, dtype={{{name!r}: "int64"}} as a number'
+    if re.match(WHOLE, value) and word in _NUMBERS:
+        what = (
+            f"does not fit {word}" if is_asked else "is a whole number that no type of numbers holds exactly"
+        )
+        return f"{said} {what}; {advice}"
+    while not is_asked and word in WIDER:
+        word = WIDER[word]
+    ways = [advice]
+    if word in _NUMBERS and re.match(DECIMAL_COMMA, value) and table.marks.are_usual:
+        ways.insert(0, 'decimal="," reads such numbers')
+    elif word in _NUMBERS and re.match(SYMBOL, value):
+        ways.insert(0, f"na_values=[{value!r}] takes it as missing")
+    return f"{said} is not {_SAYS[word]}; {', '.join(ways)}"
+
+
+def _first_code(texts: pyarrow.Array) -> int | None:
+    # Where the first text is that begins with a zero as a code does.
+    from pyarrow import compute
+
+    found = compute.index(compute.match_substring_regex(texts, CODE), True).as_py()
+    return None if found < 0 else found
 
 
 def _of_one_type(arrays: Sequence[pyarrow.Array], word: str) -> list[pyarrow.Array]:
@@ -526,9 +570,19 @@ def _is_plain(data: bytes) -> bool:
     return not (is_control.any() or is_return[-1:].any() or (is_return[:-1] & ~is_newline[1:]).any())
 
 
-def _has_odd_integers(data: bytes, delimiter: int) -> bool:
-    # Whether a field begins with a zero that has a sign, or with 0x, behind spaces and signs.
+def _has_odd_integers(data: bytes, delimiter: int, columns: Sequence[int]) -> bool:
+    # Whether a field begins with a zero that has a sign, or with 0x, behind spaces and signs; or one of some
+    # columns with a zero before another digit.
     buffer = np.frombuffer(b"\n" + data + b"\n", np.uint8)
+    before = (delimiter, _NEWLINE, _SPACE, _TAB, _MINUS, _PLUS)
+    zeros = np.flatnonzero((buffer[1:-1] == _ZERO) & (buffer[2:] - np.uint8(_ZERO) < 10)) + 1
+    zeros = zeros[np.isin(buffer[zeros - 1], before)]
+    if zeros.size:
+        breaks, marks = np.flatnonzero(buffer == _NEWLINE), np.flatnonzero(buffer == delimiter)
+        starts = breaks[np.searchsorted(breaks, zeros) - 1]
+        places = np.searchsorted(marks, zeros) - np.searchsorted(marks, starts)
+        if b'"' in data or np.isin(places, columns).any():
+            return True
     minus = np.flatnonzero((buffer[1:-2] == _MINUS) & (buffer[2:-1] == _ZERO)) + 1
     minus = minus[np.isin(buffer[minus - 1], (delimiter, _NEWLINE, _SPACE, _TAB))]
     if np.isin(buffer[minus + 2], (delimiter, _NEWLINE, _RETURN, _SPACE, _TAB, _ZERO)).any():
@@ -545,19 +599,26 @@ def _one_array(column: pyarrow.ChunkedArray) -> pyarrow.Array:
     return pyarrow.concat_arrays(column.chunks) if column.num_chunks else pyarrow.array([], column.type)
 
 
-@reader("csv", ".csv", ".csv.gz", ".csv.zst")
+@reader(
+    "csv",
+    *(f".{kind}{how}" for how in ("", ".gz", ".zst", ".bz2", ".xz", ".zip") for kind in ("csv", "tsv")),
+    words={"sep": "delimiter", "usecols": "columns", "skiprows": "skip"},
+    instead=PANDAS_OPTIONS,
+)
 def open_table(
     file: File,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str | int] | None = None,
     delimiter: str | None = None,
     header: bool | int | str | None = "infer",
     names: Sequence[str] | None = None,
     na_values: NaValues = (),
     keep_default_na: bool = True,
     dtype: DTypes = None,
-    skip: int = 0,
+    parse_dates: Sequence[str | int] | None = None,
+    skip: Skip = 0,
+    nrows: int | None = None,
     encoding: str = "utf-8",
-    decimal: str = ".",
+    decimal: str | None = None,
     thousands: str | None = None,
     comment: str | None = None,
     quoted_text: bool = True,
@@ -569,20 +630,21 @@ def open_table(
     of columns are inferred from the first 256 kB and from places all over the file: whole numbers, numbers,
     true and false, dates and times as ISO 8601 writes them, or text. A column of whole numbers in which other
     numbers follow becomes floats; a value of another type is an error. Whole numbers that no type of numbers
-    holds exactly stay text, with a warning.
+    holds exactly stay text, with a warning, and so do those of a column in which some begin with zeros, as
+    codes do. UTF-16 with a mark at the beginning, and a line "sep=;" there, are taken as they say.
 
     Parameters
     ----------
     file
         The table.
     columns
-        Names of the columns to read, in the order wanted; None reads all.
+        Names of the columns to read, or their numbers from 0 on, in the order wanted; None reads all.
     delimiter
-        The character between fields; None is a comma, or a semicolon, tab or "|" where these make rows of
-        equally many fields and commas do not.
+        The character between fields, or ``"\\s+"`` for any number of spaces; None is the comma, semicolon,
+        tab, "|" or space that splits the lines into equally many fields.
     header
-        Whether the first line names the columns: True or 0, or False or None. "infer": unless there are
-        ``names``.
+        Whether a line names the columns: True, or the number of that line among those that are not blank,
+        from 0 on; or False or None. "infer": the first, unless there are ``names``.
     names
         Names of the columns, all of them: of a file without a header, or with ``header=0`` instead of the
         header's. Without both they are "0", "1", ....
@@ -594,13 +656,20 @@ def open_table(
     dtype
         Of all columns, or a mapping of names to dtypes, instead of what the values say: numbers, "text", or
         "datetime64[us]" and the like.
+    parse_dates
+        Columns that have to be dates or times, in quotes too; others are where their values say so.
     skip
-        Lines before the header, or where there is none before the first row, that are not read.
+        Lines at the beginning that are not read; or the numbers, from 0 on, of lines before the first row,
+        such as [1] for units under the header.
+    nrows
+        How many rows are read, from the first on; None reads all.
     encoding
         Of the text, such as "cp1252", "latin-1" or "utf-16"; in an encoding with letters of several bytes,
         such as UTF-16, one worker reads the file.
     decimal, thousands
-        The characters in numbers: before the part below one, and between thousands.
+        The characters in numbers: before the part below one, and between thousands. None is a point and
+        nothing; or, in a file whose columns commas do not separate, a comma and a point if these make numbers
+        of what else is text.
     comment
         The character that begins a comment, outside quotes, which goes to the end of the line.
     quoted_text
@@ -611,97 +680,94 @@ def open_table(
     OptionError
         For a name that no column has, or more than one.
     FileFormatError
-        When the header is not text, or all columns are read and two have one name.
+        When the header is not text, or all columns are read and two have one name; for a file of another
+        format, and lines that are split otherwise than the first.
 
     Warns
     -----
     FileContentWarning
-        For columns that stay text since no type of numbers holds their whole numbers exactly.
+        For columns that stay text since no type of numbers holds their whole numbers exactly, and where the
+        file may mean something else than what was read.
     """
-    for option, value in (("delimiter", delimiter), ("comment", comment)):
-        is_character = isinstance(value, str) and len(value) == 1 and value not in '"\r\n' and value.isascii()
-        if value is not None and not is_character:
-            raise OptionError(f"{option}={value!r}: give one character, not a quote or line break")
-    choose("header", header, ("infer", True, False, 0, None))
     choose("keep_default_na", keep_default_na, (True, False))
     choose("quoted_text", quoted_text, (True, False))
-    check_skip(skip)
-    has_header = header is True or (header is not False and header == 0)
-    if header == "infer":
-        has_header = names is None
-    marks, encoding = checked_marks(decimal, thousands), encoding_name(encoding)
-    dialect = Dialect(delimiter or ",", comment or "")
+    before_header = _rows_before_header(header, names is not None)
+    dialect = checked_dialect(delimiter, comment)
+    marks = checked_marks(decimal or ("," if thousands == "." else "."), thousands)
+    encoding = checked_text(file, encoding_name(encoding))
     table = CsvTable(file, (), (), (), (), 0, dialect, MissingTexts(), 1, marks, encoding, quoted_text)
-    begin, end, number, text = _first_line(table, skip, has_header)
+    first = first_line(table, skip, before_header)
     if delimiter is None:
-        dialect = Dialect(sniffed_delimiter(replace(table, begin=end), text), dialect.comment)
-    found = _header(file, text, dialect.delimiter, number)
-    if not has_header:
+        dialect = found_dialect(replace(table, dialect=dialect), first)
+    found = header_names(file, first, dialect)
+    if before_header is None:
         found = tuple(map(str, range(len(found))))
+    elif header == "infer" and found and all(re.match(NUMBER, one) for one in found):
+        warn_of(
+            file,
+            f"the first line, {found[0]!r}{'' if len(found) == 1 else ', ...'}, was read as names: "
+            "header=None reads it as a row",
+        )
     if names is not None:
-        if isinstance(names, str) or len(names) != len(found):
+        if isinstance(names, str) or (before_header is None and len(names) != len(found)):
             raise OptionError(f"{file.shown}: names={names!r}: give a list of {len(found)} names")
-        found = tuple(names)
+        found = tuple(map(str, names))
     picked = picked_columns(file, found, columns)
     read = [found[column] for column in picked]
-    return replace(
+    table = replace(
         table,
         names=found,
         picked=picked,
         wanted=wanted_dtypes(str(file.shown), dtype, read),
-        begin=end if has_header else begin,
+        begin=first.begin if before_header is None else first.end,
         dialect=dialect,
         missing=missing_texts(na_values, keep_default_na, found),
-        is_named=names is not None and header == "infer",
+        is_headless=before_header is None,
+        finds_marks=decimal is None and thousands is None and dialect.delimiter != ",",
+        dates=_dates(file, parse_dates, found),
     )
+    return table if nrows is None else replace(table, stop=_end_of_rows(table, nrows))
 
 
-def _first_line(table: CsvTable, skip: int, has_header: bool) -> tuple[int, int, int, str]:
-    # Where the header or the first row begins and ends, its line, and its text; a quoted name may go on in
-    # the next lines. Lines that have nothing but a comment are left out.
-    begin = end = number = first = 0
-    kept = b""
-    file = table.file
-    try:
-        for line, number, end in head_lines(table.stream):
-            kept += line
-            plain = table.dialect.without_comments(kept)
-            is_comment = not plain.strip() and bool(kept.strip())
-            if number <= skip or is_comment:
-                begin, kept = end, b""
-                continue
-            first = first or number
-            if plain.count(b'"') % 2 == 0 or len(kept) > LONGEST_LINE:
-                break
-    except FileFormatError as error:
-        if "UTF-16" in error.reason:
-            raise file.error(f'{error.reason}, or give encoding="utf-16"', error.line) from None
-        raise
-    if not first:
-        raise file.error(f"has {number} lines, and all of them are skipped")
-    if not begin and kept.startswith(codecs.BOM_UTF8) and table.encoding == "utf-8":
-        begin, kept = len(codecs.BOM_UTF8), kept.removeprefix(codecs.BOM_UTF8)
-    plain = table.dialect.without_comments(kept)
-    if plain.count(b'"') % 2:
-        raise file.error("a quoted name that is not closed", first)
-    try:
-        text = plain.decode("utf-8" if isinstance(table.stream, RecodedFile) else table.encoding)
-    except UnicodeDecodeError as error:
-        what = "UTF-8" if table.encoding == "utf-8" else table.encoding
-        raise file.error(f"the header is not {what} text: {error.reason}", first) from None
-    return begin, end, first, text
+def _rows_before_header(header: object, has_names: bool) -> int | None:
+    # None where there is no header.
+    if header == "infer":
+        return None if has_names else 0
+    if header is None or header is False:
+        return None
+    if not isinstance(header, int) or header < 0:
+        raise OptionError(
+            f'header={header!r}: give "infer", True, False, None or the number of the line with the names; a '
+            "second line of names is left out by skip=[1]"
+        )
+    return 0 if header is True else header
 
 
-def _header(file: File, text: str, delimiter: str, number: int) -> tuple[str, ...]:
-    line = text.rstrip("\r\n")
-    if "\r" in unquoted(line):
-        raise file.error("lines that end in a carriage return alone: save it with line feeds", number)
-    try:
-        names = next(csv.reader(line.splitlines(True) or [""], delimiter=delimiter), [])
-    except csv.Error as error:
-        raise file.error(f"the header cannot be read: {error}", number) from None
-    if not names:
-        raise file.error("the first line, which should name the columns, is blank", number)
-    # Spaces around a name are part of it where it is quoted.
-    starts = [field.startswith('"') for field in re.sub(r'"(?:[^"]|"")*"', '""', line).split(delimiter)]
-    return tuple(name if is_quoted else name.strip() for name, is_quoted in zip(names, starts, strict=True))
+def _dates(file: File, parse_dates: object, names: Sequence[str]) -> tuple[str, ...]:
+    if parse_dates is None or parse_dates is False:
+        return ()
+    if not isinstance(parse_dates, list | tuple):
+        raise OptionError(
+            f"parse_dates={parse_dates!r}: give a list of columns; those of ISO 8601 are read without"
+        )
+    return tuple(names[one] for one in picked_columns(file, names, parse_dates)) if parse_dates else ()
+
+
+def _end_of_rows(table: CsvTable, count: int) -> int:
+    # The byte at which as many rows end.
+    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+        raise OptionError(f"nrows={count!r}: give a number of rows, 0 or more")
+    start, dialect = table.begin, table.dialect
+    if not count:
+        return start
+    for lines in read_rows(table.stream, Piece(0, start, WHOLE_TEXT), start, dialect, CHUNK_BYTES):
+        newlines = np.flatnonzero(np.frombuffer(lines.data, np.uint8) == _NEWLINE)
+        is_end = np.searchsorted(dialect.quotes(lines.data), newlines) % 2 == 0
+        place = 0
+        for end in (newlines[is_end] + 1).tolist():
+            count -= bool(dialect.plain(lines.data[place:end]).strip(b"\r\n"))
+            place = end
+            if not count:
+                return start + int(end)
+        start += len(lines.data)
+    return WHOLE_TEXT

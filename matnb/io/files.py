@@ -6,11 +6,13 @@ import errno
 import gzip
 import hashlib
 import io
+import lzma
 import os
 import platform
 import re
 import stat
 import threading
+import zipfile
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -40,6 +42,7 @@ _LONGEST_REASON = 500  # letters
 _END_BYTES, _MIDDLE_BYTES, _NUM_MIDDLES = 1 << 16, 1 << 14, 8
 COMPARED_BYTES = 2 * _END_BYTES + _NUM_MIDDLES * _MIDDLE_BYTES
 _MOST_DIGESTS = 4096
+_FORWARD, _OTHER_COMPRESSIONS = (".zst", ".bz2"), (".xz", ".zip")
 INFLATE_LIMIT = 1032  # deflate makes at most this many bytes of one
 
 
@@ -94,7 +97,7 @@ class File:
     @property
     def compressed(self) -> bool:
         """Whether the text inside is compressed, so that only one worker can read it."""
-        return self.name.lower().endswith((".gz", ".zst"))
+        return self.name.lower().endswith((".gz", *_FORWARD, *_OTHER_COMPRESSIONS))
 
     @property
     def largest_text(self) -> int:
@@ -103,8 +106,8 @@ class File:
 
     def stated_text(self) -> int:
         """Return the bytes of text inside; of compressed text what its end claims, which may be wrong."""
-        if not self.compressed or self.name.lower().endswith(".zst"):
-            return self.size  # what Zstandard says of its length may be left out
+        if not self.name.lower().endswith(".gz"):
+            return self.size  # what others say of their length may be left out
         with self.open() as stream:
             stream.seek(max(0, self.size - 4))
             return max(self.size, int.from_bytes(stream.read(4), "little"))
@@ -199,8 +202,11 @@ class File:
             if not self.compressed:
                 yield stream
                 return
-            if self.name.lower().endswith(".zst"):
-                yield from self._zstandard(stream)
+            if self.name.lower().endswith(_FORWARD):
+                yield from self._forward(stream)
+                return
+            if self.name.lower().endswith(_OTHER_COMPRESSIONS):
+                yield from self._other(stream)
                 return
             try:
                 with gzip.GzipFile(fileobj=stream, mode="rb") as inflated:
@@ -210,16 +216,35 @@ class File:
             except (gzip.BadGzipFile, zlib.error) as error:
                 raise self.error(f"is not a gzip file, or a damaged one: {error}") from None
 
-    def _zstandard(self, stream: IO[bytes]) -> Iterator[IO[bytes]]:
+    def _other(self, stream: IO[bytes]) -> Iterator[IO[bytes]]:
+        try:
+            if not self.name.lower().endswith(".zip"):
+                with lzma.LZMAFile(stream) as inflated:
+                    yield inflated
+                return
+            with zipfile.ZipFile(stream) as archive:
+                names = [
+                    one for one in archive.namelist() if not one.endswith("/") and "__MACOSX/" not in one
+                ]
+                if len(names) != 1:
+                    raise self.error(f"has {len(names)} files in it: extract them, and load their folder")
+                with archive.open(names[0]) as member:
+                    yield member
+        except (lzma.LZMAError, zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
+            raise self.error(f"cannot be decompressed: {error}") from None
+
+    def _forward(self, stream: IO[bytes]) -> Iterator[IO[bytes]]:
         import pyarrow
 
+        kind = "zstd" if self.name.lower().endswith(".zst") else "bz2"
         try:
-            with pyarrow.CompressedInputStream(stream, "zstd") as inflated:
+            with pyarrow.CompressedInputStream(stream, kind) as inflated:
                 yield _Forward(inflated)  # type: ignore[misc]  # as above
         except (pyarrow.ArrowException, OSError) as error:
             if isinstance(error, MatnbError):
                 raise
-            raise self.error(f"is not a Zstandard file, or a damaged one: {error}") from None
+            what = "Zstandard" if kind == "zstd" else "bzip2"
+            raise self.error(f"is not a {what} file, or a damaged one: {error}") from None
 
 
 class _Forward(io.RawIOBase):

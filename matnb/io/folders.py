@@ -33,7 +33,7 @@ from matnb.io.columns import (
 from matnb.io.csv_inference import type_of_dtype, with_types
 from matnb.io.delimited import CsvTable
 from matnb.io.files import File, near_file
-from matnb.io.source import READERS, Piece, Source, open_header, open_source
+from matnb.io.source import READERS, Piece, Source, in_words_of, open_header, open_source
 from matnb.io.texts import arrow_type, values_in
 
 Where: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -217,7 +217,12 @@ def open_files(where: Where, *, kind: str | None = None, **options: object) -> S
     OptionError
         For several files of which one is no table.
     """
+    options = in_words_of({"usecols": "columns"}, options)
     paths, by_path = keyed_paths(where, kind, _TABLES)
+    if len(paths) > 1 and options.get("nrows") is not None:
+        raise OptionError(
+            f"nrows={options['nrows']!r} is of one file; t.head(n) has the first rows of several"
+        )
     if any(by_path):
         return _partitioned(paths, by_path, kind, options)
     if len(paths) == 1:
@@ -244,6 +249,8 @@ def _partitioned(
     names, counted = list(by_path[0]), []
     is_list = isinstance(columns, Sequence) and not isinstance(columns, str)
     picked_names = list(columns) if is_list else []  # type: ignore[call-overload]  # opening refuses any other
+    if any(isinstance(one, int) for one in picked_names):
+        raise OptionError(f"columns={columns!r}: where folders have keys, give names")
     if not set(names).isdisjoint([*picked_names, *(dtype if isinstance(dtype, Mapping) else ())]):
         # The header tells which of them the files have themselves, and a column of which rows are counted.
         inner = [name for name in picked_names if name not in names]
@@ -311,7 +318,7 @@ def _together(paths: Sequence[str], kind: str | None, options: Mapping[str, obje
         elif tables:
             raise source.file.error(
                 f"has the columns {_listed(source.read_names)} where {tables[0].file.shown} has "
-                f"{_listed(tables[0].read_names)}"
+                f"{_listed(tables[0].read_names)}; columns= picks those that all have"
             )
         tables.append(source)
     texts = iter(with_types([table for table in tables if isinstance(table, CsvTable)]))

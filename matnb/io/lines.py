@@ -119,11 +119,11 @@ def read_in_order(chunk: Chunk, read: Callable[[Chunk], _Read]) -> _Read:
         raise
 
 
-def text_pieces(file: TextFile, begin: int, count: int) -> tuple[Piece, ...]:
-    """Return byte ranges of the text from ``begin`` on; a compressed file is one piece."""
+def text_pieces(file: TextFile, begin: int, count: int, stop: int = WHOLE_TEXT) -> tuple[Piece, ...]:
+    """Return byte ranges of the text from ``begin`` to ``stop``; a compressed file is one piece."""
     if file.compressed:
-        return (Piece(0, begin, WHOLE_TEXT),)
-    return split_range(begin, file.size, count, SMALLEST_PIECE)
+        return (Piece(0, begin, stop),)
+    return split_range(begin, min(file.size, stop), count, SMALLEST_PIECE)
 
 
 def head_lines(file: TextFile, longest: int = LONGEST_LINE) -> Iterator[tuple[bytes, int, int]]:

@@ -37,10 +37,13 @@ class Dialect:
         The character between fields.
     comment
         What begins a comment, which goes to the end of the line; "" where there are none.
+    is_spaced
+        Whether any number of spaces and tabs is one delimiter, and those around a line are none.
     """
 
     delimiter: str
     comment: str = ""
+    is_spaced: bool = False
 
     def quotes(self, data: bytes, inside: bool = False) -> Places:
         """Return where quotes are, in text that begins inside quotes or not; those in comments are none."""
@@ -84,6 +87,16 @@ class Dialect:
             kept.append(part.rstrip(b" \t") if part.rstrip(b" \t").endswith(b'"') else part)
             place = stop
         return b"".join([*kept, data[place:]])
+
+    def plain(self, data: bytes) -> bytes:
+        """Return rows without comments, and with one space between fields that any number separates."""
+        data = self.without_comments(data)
+        if not self.is_spaced:
+            return data
+        # Spaces in quotes stay: every second part is inside.
+        parts = data.split(b'"')
+        parts[::2] = [re.sub(rb"[ \t]+", b" ", one) for one in parts[::2]]
+        return re.sub(rb"(^|\n) | (?=\r?\n|\r?\Z)", rb"\1", b'"'.join(parts))
 
     def row_end(self, data: bytes, start: int | None, inside: bool = False) -> int:
         """Return the first line break from ``start`` on that ends a row, -1 if none; None: the last one."""
@@ -319,7 +332,13 @@ class Quotes:
         wrong = np.flatnonzero((counts != num_columns) & ~self.is_blank)
         if wrong.size:
             row = int(wrong[0])
-            reason = f"{counts[row]} fields where the header has {num_columns}"
+            many, mark = counts[row] > num_columns, chr(self.delimiter)
+            way = (
+                f"quote a field that has {mark!r} in it, or name all columns with names=[...] and header=0"
+                if many
+                else "complete the line, or read only those before it with nrows="
+            )
+            reason = f"{counts[row]} fields where the header has {num_columns}: {way}"
             found.append((int(self.row_starts[row]), reason))
         # After a quote that does not belong there, nothing in the row is what it seems.
         errors = [one for one in found if one is not None]

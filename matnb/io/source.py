@@ -229,11 +229,16 @@ class PlainSource:
 
 @dataclass(frozen=True)
 class Reader:
-    """A registered way to open a file: its options are the keyword parameters of ``open``."""
+    """A registered way to open a file: its options are the keyword parameters of ``open``.
+
+    ``words`` are other libraries' names of options, and ``instead`` what does what others' options do.
+    """
 
     kind: str
     suffixes: tuple[str, ...]
     open: Callable[..., Source]
+    words: Mapping[str, str]
+    instead: Mapping[str, str]
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -245,11 +250,16 @@ READERS: dict[str, Reader] = {}
 _Open = TypeVar("_Open", bound=Callable[..., Source])
 
 
-def reader(kind: str, *suffixes: str) -> Callable[[_Open], _Open]:
+def reader(
+    kind: str,
+    *suffixes: str,
+    words: Mapping[str, str] | None = None,
+    instead: Mapping[str, str] | None = None,
+) -> Callable[[_Open], _Open]:
     """Register a function ``open(file, **options)`` for a kind of file and the suffixes that mean it."""
 
     def register(function: _Open) -> _Open:
-        READERS[kind] = Reader(kind, suffixes, function)
+        READERS[kind] = Reader(kind, suffixes, function, words or {}, instead or {})
         return function
 
     return register
@@ -296,16 +306,52 @@ def open_header(path: str | os.PathLike[str], kind: str | None, options: Mapping
     file = find_file(path)
     found = READERS.get(kind) if kind is not None else _by_suffix(file.name)
     if found is None:
-        known = {one.kind: f"{one.kind!r} ({' '.join(one.suffixes)})" for one in READERS.values()}
+        known = {one.kind: f"{one.kind!r} ({' '.join(one.suffixes[:4])})" for one in READERS.values()}
+        for way, suffixes in _ELSEWHERE.items():
+            if kind is None and file.name.lower().endswith(suffixes):
+                raise OptionError(
+                    f"{file.shown}: is not read here; mn.table(pandas.{way}) makes a table of it"
+                )
         wrong = f"no kind {kind!r}" if kind is not None else "no reader for this suffix"
         near = suggestion(kind, known, "give kind= as one of", lambda one: known[str(one)])
         raise OptionError(f"{file.shown}: {wrong}; {near}")
-    for option in options:
+    named = in_words_of(found.words, options)
+    for option in named:
         if option not in found.options:
-            near = suggestion(option, found.options)
+            near = found.instead.get(option) or suggestion(option, (*found.options, *found.words))
             raise OptionError(f"{file.shown}: no option {option!r} for kind {found.kind!r}; {near}")
     file.check_readable()
-    return found.open(file, **options)
+    return found.open(file, **named)
+
+
+def in_words_of(words: Mapping[str, str], options: Mapping[str, object]) -> dict[str, object]:
+    """Return options by the reader's names, given what others call these.
+
+    Raises
+    ------
+    OptionError
+        Where one is given by two names.
+    """
+    for one, own in words.items():
+        if one in options and own in options:
+            raise OptionError(f"{one}= and {own}= are one option: give one of them")
+    return {words.get(one, one): value for one, value in options.items()}
+
+
+# What of pandas reads other files.
+_ELSEWHERE = {
+    "read_excel(path)": (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"),
+    "read_json(path)": (".json", ".json.gz"),
+    "read_json(path, lines=True)": (".jsonl", ".ndjson", ".jsonl.gz"),
+    "read_html(path)[0]": (".html", ".htm"),
+    "read_xml(path)": (".xml",),
+    "read_stata(path)": (".dta",),
+    "read_sas(path)": (".sas7bdat", ".xpt"),
+    "read_spss(path)": (".sav",),
+    "read_orc(path)": (".orc",),
+    "read_fwf(path)": (".fwf",),
+    "read_pickle(path)": (".pkl", ".pickle"),
+}
 
 
 def _by_suffix(name: str) -> Reader | None:

@@ -36,6 +36,9 @@ WITH_OFFSET = ("timestamp[us, UTC]", "timestamp[ns, UTC]")
 READ_AS_TEXT = (*WITH_OFFSET, "duration[us]", "duration[ns]")
 OFFSET = "[+-][0-9]{2}(?::?[0-9]{2})?"  # of a zone, of hours or of hours and minutes; Z is UTC's
 WHOLE = r"^[+-]?[0-9]+$"
+CODE = "^0[0-9]+$"  # whole numbers that may be codes, such as ZIP codes
+DECIMAL_COMMA = r"^[+-]?[0-9]{1,3}(\.[0-9]{3})*,[0-9]+$|^[+-]?[0-9]+,[0-9]+$"
+SYMBOL = r"^[-–—.…?*#~/\\]{1,4}$"  # that may stand for no value  # noqa: RUF001
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _ODD_INTEGER = r"^(-0+|[+-]?0[xX].*)$"  # a zero with a sign is a float's; Arrow takes sixteens for integers
 EXACT = 2**53  # up to which a double holds each whole number
@@ -234,6 +237,8 @@ def values_in(
         if plain is None:
             return None
         if word != "float64" and _any(compute.match_substring_regex(plain, _ODD_INTEGER)):
+            return None
+        if word != "float64" and exact and _any(compute.match_substring_regex(plain, CODE)):
             return None
         if not takes_nan and _any(compute.match_substring_regex(plain, "^[+-]?[nN][aA][nN]$")):
             return None

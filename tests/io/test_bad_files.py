@@ -82,6 +82,10 @@ def test_bad_options_name_what_there_is(write_file):
     with pytest.raises(OptionError, match=r"no kind 'excel'.*'matrixmarket' \(.mtx"):
         open_source(path, kind="excel")
     with pytest.raises(OptionError, match=r"no reader for this suffix.*'csv'"):
+        open_source(write_file("a.abc", "x"))
+    with pytest.raises(
+        OptionError, match=r"a\.xls: is not read here; mn\.table\(pandas\.read_excel\(path\)\)"
+    ):
         open_source(write_file("a.xls", "x"))
     for option in ({"relabel": 1}, {"directed": "no"}, {"duplicates": "count"}, {"self_loops": "double"},
                    {"num_vertices": 3}, {"relabel": False, "num_vertices": -1},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from reading import read_table
 
 from matnb.errors import FileFormatError
 from matnb.io.source import open_source
@@ -37,7 +38,8 @@ def test_ragged_rows_tell_the_first_of_them(tmp_path: Path, num_pieces: int) -> 
     good = "1,2\n" * 50_000
     path.write_text(f"a,b\n{good}1,2,3\n{good}1\n")
     error = refused(path, num_pieces)
-    assert (error.line, error.reason) == (50_002, "3 fields where the header has 2")
+    assert error.line == 50_002
+    assert error.reason.startswith("3 fields where the header has 2: quote a field")
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
@@ -45,8 +47,7 @@ def test_another_encoding(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(("zone,n\n" + "zurich,1\n" * 99 + "zürich,2\n").encode(encoding))
     if encoding == "utf-16":
-        with pytest.raises(FileFormatError, match=r"a\.csv, line 1: is UTF-16 text; save it as UTF-8"):
-            open_source(path)
+        assert read_table(open_source(path))["zone"][-1] == "zürich"  # which its mark tells
     else:
         error = refused(path, 3)
         assert error.line == 101

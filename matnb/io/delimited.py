@@ -702,7 +702,7 @@ def open_table(
     found = header_names(file, first, dialect)
     if before_header is None:
         found = tuple(map(str, range(len(found))))
-    elif header == "infer" and found and all(re.match(NUMBER, one) for one in found):
+    elif header == "infer" and '"' not in first.text and all(re.match(NUMBER, one) for one in found):
         warn_of(
             file,
             f"the first line, {found[0]!r}{'' if len(found) == 1 else ', ...'}, was read as names: "

@@ -158,6 +158,9 @@ _INSTEAD = errors.ways(
         "DataFrame from_pandas from_polars from_arrow": "mn.table(frame)", "Series": "mn.asarray(values)",
         "read_excel read_json read_sql read_html": "mn.table(pd.read_excel(path)), with pandas's own reader",
         "to_datetime": 't["when"].to_datetime(format), or mn.load, which reads times',
+        "to_numeric": 't["price"].to_float(errors="coerce"), of text', "cut": "np.digitize(x, bins)",
+        "qcut": "np.digitize(x, np.quantile(x, [0.25, 0.5, 0.75]))", "isna isnull": "x.isna()",
+        "get_dummies": 't.with_columns(row=np.arange(len(t))).pivot("row", "zone")',
         "from_array from_numpy from_scipy matrix tensor": "mn.asarray(A)",
         "csr_array csr_matrix csc_array csc_matrix": (
             "mn.asarray(A), or mn.coo_array((values, (rows, columns)), shape=(m, n))"

@@ -117,6 +117,7 @@ ONE_IMPORTER = {
     "matnb/session/run_log.py": LARGE,
     "matnb/session/simulation.py": "plans for a cluster that is not there",
     "matnb/session/stored_layouts.py": LARGE,
+    "matnb/tables/conversions.py": LARGE,
     "matnb/tables/datetimes.py": "pandas' names for parts of times, which the column has or gives",
     "matnb/tables/frame.py": LARGE,
     "matnb/tables/joining.py": LARGE,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from matnb.errors import OptionError, UnsupportedError
+from matnb.errors import OptionError
 from matnb.io.durations import durations_of
 
 if TYPE_CHECKING:
@@ -336,67 +334,6 @@ def inexact_place(texts: pyarrow.Array, values: pyarrow.Array) -> int | None:
     return None
 
 
-# Texts of a column as numbers and times, where a user asks for them.
-
-
-def numbers_in(texts: pyarrow.Array, marks: Marks, whole: bool) -> pyarrow.Array:
-    """Return each text as a number, null where it is none.
-
-    A sign of a currency in front or at the end is left out, and a percent sign divides by 100.
-
-    Parameters
-    ----------
-    texts
-        An Arrow array of strings.
-    marks
-        How numbers are written.
-    whole
-        Whether they are whole numbers, int64 or, if one needs it and none is negative, uint64; else float64.
-    """
-    import pyarrow
-    from pyarrow import compute
-
-    texts = compute.utf8_trim_whitespace(texts)
-    texts = compute.replace_substring_regex(texts, r"^([+-]?)\s*\p{Sc}\s*([+-]?)", r"\1\2")
-    texts = compute.replace_substring_regex(texts, r"\s*\p{Sc}$", "")
-    is_percent = compute.match_substring_regex(texts, r"[0-9.]\s*%$")
-    texts = compute.if_else(is_percent, compute.replace_substring_regex(texts, r"\s*%$", ""), texts)
-    texts, point = without_thousands(texts, marks), re.escape(marks.decimal)
-    is_number = compute.match_substring_regex(
-        texts, rf"^[+-]?([0-9]+({point}[0-9]*)?|{point}[0-9]+)([eE][+-]?[0-9]+)?$"
-    )
-    texts = compute.if_else(is_number, compute.replace_substring(texts, marks.decimal, "."), None)
-    texts = compute.replace_substring_regex(texts, r"^\+", "")
-    if whole:
-        texts = compute.if_else(is_percent, None, compute.replace_substring_regex(texts, r"\.0*$", ""))
-        return _integers(compute.if_else(compute.match_substring_regex(texts, WHOLE), texts, None))
-    has_exponent = compute.match_substring_regex(texts, "[eE]")
-    hundredth = compute.binary_join_element_wise(texts, "e-2", "")  # so that it is rounded once
-    plain = compute.if_else(compute.and_not(is_percent, has_exponent), hundredth, texts)
-    made = plain.cast(pyarrow.float64())
-    divided = compute.divide(made, 100.0)
-    return compute.if_else(compute.and_(is_percent, has_exponent), divided, made)
-
-
-def _integers(texts: pyarrow.Array) -> pyarrow.Array:
-    # Whole numbers of the narrower type that holds them; null where none does.
-    import pyarrow
-
-    made = integers_of(texts)
-    if made is not None:
-        return made
-    digits = [None if text is None else text.lstrip("-0") for text in texts.to_pylist()]
-    numbers = [
-        None if some is None or len(some) > 20 else int(text)
-        for some, text in zip(digits, texts.to_pylist(), strict=True)
-    ]
-    there = [one for one in numbers if one is not None]
-    is_large = max(there, default=0) >= 2**63 and min(there) >= 0
-    low, high = (0, 2**64) if is_large else (-(2**63), 2**63)
-    kept = [one if one is not None and low <= one < high else None for one in numbers]
-    return pyarrow.array(kept, pyarrow.uint64() if is_large else pyarrow.int64())
-
-
 def integers_of(values: pyarrow.Array) -> pyarrow.Array | None:
     """Return texts or decimal numbers as int64, or else uint64; None where neither type has all of them."""
     import pyarrow
@@ -407,55 +344,3 @@ def integers_of(values: pyarrow.Array) -> pyarrow.Array | None:
         except pyarrow.ArrowInvalid:
             continue
     return None
-
-
-_OF_THE_DAY = re.compile("%[HIMSfpcXT]")
-
-
-def times_in(texts: pyarrow.Array, format: str | None) -> tuple[npt.NDArray[np.datetime64], str]:
-    """Return each text as a count of a unit since 1970, ``NaT`` where it is none, and the unit.
-
-    Parameters
-    ----------
-    texts
-        An Arrow array of strings.
-    format
-        As :meth:`datetime.datetime.strptime` has it; None for ISO 8601.
-    """
-    listed = [None if text is None else text.strip() for text in texts.to_pylist()]
-    if format is None:
-        return _iso_times(listed)
-    moments = []
-    for text in listed:
-        try:
-            moment = None if text is None else datetime.datetime.strptime(text, format)
-        except ValueError:
-            moment = None
-        if moment is not None and moment.tzinfo is not None:
-            raise UnsupportedError(f"to_datetime({format!r}): zones are not read; leave %z and %Z out")
-        moments.append(moment)
-    unit = "us" if _OF_THE_DAY.search(format) else "D"
-    return np.array([np.datetime64("NaT") if one is None else one for one in moments], f"M8[{unit}]"), unit
-
-
-def _iso_times(texts: Sequence[str | None]) -> tuple[npt.NDArray[np.datetime64], str]:
-    # In the coarsest unit that holds all that are times.
-    units = {"date32": "D", "timestamp[us]": "us", "timestamp[ns]": "ns"}
-    for word, unit in units.items():
-        made = values_in(strings(texts), word)
-        if made is not None:
-            return made.to_numpy(zero_copy_only=False).astype(f"M8[{unit}]"), unit
-    is_time = [
-        text is not None and any(values_in(strings([text]), word) is not None for word in units)
-        for text in texts
-    ]
-    there = strings([text for text, known in zip(texts, is_time, strict=True) if known and text is not None])
-    fitting = [unit for word, unit in units.items() if values_in(there, word) is not None]
-    unit = fitting[0] if fitting else "us"
-    found = np.full(len(texts), "NaT", f"M8[{unit}]")
-    for place, text in enumerate(texts):
-        if is_time[place] and text is not None:
-            moment = np.datetime64(text.replace(" ", "T", 1))
-            if moment.astype(found.dtype) == moment:  # beside days of long ago, nanoseconds have no room
-                found[place] = moment
-    return found, unit

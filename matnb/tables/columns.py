@@ -15,11 +15,12 @@ from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, NotScalarError, OptionError, RangeError, ShapeError, suggestion
 from matnb.io.columns import by_code_point, places_among
 from matnb.io.durations import MOST_TIME, NO_TIME
-from matnb.io.texts import NO_VALUE, checked_marks, numbers_in, present, strings, times_in
+from matnb.io.texts import NO_VALUE, checked_marks, offsets_in, present, strings
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray
 from matnb.lazy.foreign_names import refuse_dask
 from matnb.lazy.functions.mapping import replicated
+from matnb.tables.conversions import number_way, numbers_in, times_in, zoned_times_in
 from matnb.tables.pandas_names import OF_COLUMNS, no_table_name
 from matnb.tables.showing import short_text
 from matnb.tables.strings import HasText
@@ -685,13 +686,13 @@ class TextColumn(HasText, OrderedColumn):
     def to_float(self, decimal: str = ".", thousands: str | None = None, errors: str = "raise") -> DistArray:
         """Return the texts as numbers, float64; NaN where they are missing.
 
-        A sign of a currency in front or at the end is left out, "50%" is 0.5, and the texts that
-        :func:`matnb.load` takes for missing are NaN, as "" and "n/a".
+        A sign of a currency in front or at the end is left out, "50%" is 0.5, "(3.50)" is -3.5, and the texts
+        that :func:`matnb.load` takes for missing are NaN, as "" and "n/a".
 
         Parameters
         ----------
         decimal, thousands
-            The characters before the part below one, and between thousands.
+            The characters before the part below one, and between thousands; a space is of any width.
         errors
             "raise", or "coerce" to make texts that are not numbers missing.
 
@@ -709,9 +710,7 @@ class TextColumn(HasText, OrderedColumn):
         """
         texts = self._texts()
         found = numbers_in(texts, checked_marks(decimal, thousands), whole=False)
-        self._check_converted(
-            texts, found.is_null(), "a number", errors, 'x.to_float(thousands=",") reads "1,234.5"'
-        )
+        self._check_converted(texts, found.is_null(), "a number", errors, number_way)
         values = found.to_numpy(zero_copy_only=False)
         return asarray(np.append(values, np.nan))[self.codes]
 
@@ -756,14 +755,15 @@ class TextColumn(HasText, OrderedColumn):
         ----------
         format
             How they are written, as ``"%d.%m.%Y %H:%M"`` in :meth:`datetime.datetime.strptime`; None for ISO
-            8601, which may be of nanoseconds.
+            8601, which may be of nanoseconds. Times of ISO 8601 that all have an offset get the zone of
+            that offset, UTC if there are several.
         errors
             "raise", or "coerce" to make texts that are not times missing.
 
         Raises
         ------
         DTypeError
-            For a text that is no time, or one of ISO 8601 with an offset; the message has some of them.
+            For a text that is no time, or times with an offset among others; the message has some of them.
         UnsupportedError
             For a format with a zone.
 
@@ -779,12 +779,27 @@ class TextColumn(HasText, OrderedColumn):
         from matnb.tables.times import TimeColumn  # which is a column
 
         texts = self._texts()
+        if format is None and (zoned := self._zoned(texts)) is not None:
+            instants = np.append(zoned.cast(pyarrow.int64()).fill_null(NO_TIME).to_numpy(), [NO_TIME])
+            codes, may_miss = asarray(instants)[self.codes], self.may_miss or zoned.null_count > 0
+            return TimeColumn(codes, "datetime", zoned.type.unit, may_miss, zoned.type.tz)
         values, unit = times_in(texts, format)
         gone = np.isnat(values)
         what = "a time of ISO 8601 without an offset" if format is None else f"a time of the form {format!r}"
         self._check_converted(texts, pyarrow.array(gone), what, errors, 'give another form as in "%d.%m.%Y"')
         counts: Any = asarray(np.append(values.view(np.int64), [NO_TIME]))
         return TimeColumn(counts[self.codes], "datetime", unit, self.may_miss or bool(gone.any()))
+
+    def _zoned(self, texts: pyarrow.Array) -> Any:
+        # Times with offsets, of labels that a row has.
+        found = zoned_times_in(texts)
+        if found is not None or not offsets_in(texts):
+            return found
+        from pyarrow import compute
+
+        is_used = np.zeros(len(texts) + 1, np.bool_)
+        is_used[np.asarray(np.unique(self.codes))] = True
+        return zoned_times_in(compute.if_else(is_used[:-1], texts, None))
 
     def astype(self, dtype: Any, errors: str = "raise") -> Any:
         """Return the texts as numbers, dates or times; ``to_float`` and the like have options.
@@ -818,7 +833,7 @@ class TextColumn(HasText, OrderedColumn):
         return present(compute.utf8_trim_whitespace(self.labels.cast(pyarrow.string())), NO_VALUE)
 
     def _check_converted(
-        self, texts: pyarrow.Array, gone: pyarrow.Array, what: str, errors: str, way: str
+        self, texts: pyarrow.Array, gone: pyarrow.Array, what: str, errors: str, way: Any
     ) -> None:
         # Labels that no row has any longer are not checked.
         from pyarrow import compute
@@ -839,6 +854,7 @@ class TextColumn(HasText, OrderedColumn):
             some = [short_text(self.labels[place].as_py()) for place in places]
             name = f"column {self.name!r}" if self.name else "the column"
             shown = ", ".join(map(repr, some))
+            way = way(some) if callable(way) else way
             raise DTypeError(
                 f"{name} has {count:,} value{'s that are' if count > 1 else ' that is'} not {what}, such as "
                 f'{shown}; {way}, and errors="coerce" makes such values missing'

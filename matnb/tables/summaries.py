@@ -32,7 +32,7 @@ class Record(NDArrayOperatorsMixin, Mapping[str, Any]):
     >>> t.mean()
     fare  7.5
     >>> missing = t.isna().sum()
-    >>> missing["zone"], missing.sum(), missing[missing > 0].to_dict()
+    >>> int(missing["zone"]), int(missing.sum()), missing[missing > 0].to_dict()
     (1, 1, {'zone': 1})
     """
 

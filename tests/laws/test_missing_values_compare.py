@@ -87,7 +87,10 @@ def test_errors_name_columns_by_their_type() -> None:
         (lambda: table["s"] == missing, "with a column of int64 or missing: give a string"),
         (lambda: table["w"] < table["s"], "a column of text is not a datetime, which"),
         (lambda: table["w"].to_zone("UTC"), "which has no zone: give the times one before mn.table"),
-        (lambda: mn.table({"t": ["2020-01-01T10:00Z"]})["t"].to_datetime(), "without an offset"),
+        (
+            lambda: mn.table({"t": ["2020-01-01T10:00Z", "2020-01-02"]})["t"].to_datetime(),
+            "without an offset",
+        ),
     ):
         with pytest.raises(DTypeError, match=words) as told:
             compare()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -189,3 +190,49 @@ def test_marks_between_thousands_that_are_elsewhere_make_text(text: str, tmp_pat
     assert table["n"].compute().tolist() == [text] * 30
     assert table["x"].compute().tolist() == [1234] * 30
     assert np.isnan(column([text]).to_float(thousands=",", errors="coerce").compute()).all()
+
+
+@SMALL
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["({})", "$({})", "($ {})", "-{}", "\u2212{}"]), st.integers(1, 10**7)),
+        min_size=1,
+        max_size=5,
+    ),
+    st.sampled_from([",", " ", "\u00a0", "'"]),
+)
+def test_numbers_in_brackets_are_negative(drawn: list[Any], mark: str) -> None:
+    x = column([form.format(f"{number:,}".replace(",", mark)) for form, number in drawn])
+    thousands = " " if mark.isspace() else mark
+    expected = [-number for _, number in drawn]
+    assert x.to_float(thousands=thousands).compute().tolist() == expected
+    assert x.to_int(thousands=thousands).compute().tolist() == expected
+
+
+@pytest.mark.parametrize("text", ["()", "(", "(5", "5)", "(-5)", "(a)", "((5))"])
+def test_other_brackets_make_no_number(text: str) -> None:
+    with pytest.raises(DTypeError):
+        column([text]).to_float()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("$1,299.50", 'thousands="," reads'),
+        ("3,5", 'decimal=","'),
+        ("1.234,50", 'decimal=","'),
+        ("1 234,5", 'thousands=" " and decimal=","'),
+        ("USD 5", 'x.str.replace("USD ", "")'),
+    ],
+)
+def test_what_reads_a_number_is_said(text: str, words: str) -> None:
+    with pytest.raises(DTypeError, match=re.escape(words)):
+        column([text]).to_float()
+
+
+def test_texts_with_offsets_have_a_zone() -> None:
+    x = column(["2020-06-01T10:00:00Z", "2020-06-01T12:00:00+00:00", None]).to_datetime()
+    assert x.zone == "UTC"
+    assert x.hour.compute().tolist()[:2] == [10, 12]
+    y = column(["2020-06-01 10:00:00+02:00"]).to_datetime()
+    assert (y.zone, int(y.hour.compute()[0]), int(y.to_zone("UTC").hour.compute()[0])) == ("+02:00", 10, 8)

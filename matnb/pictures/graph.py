@@ -26,7 +26,7 @@ _FRAME, _HEAD = 10, 18  # around a panel, and for its title
 _WIDEST = 900  # panels stand side by side up to here
 _LEGEND_WIDE = 620
 # Okabe and Ito's colors, distinct with any color vision; words say the same.
-_FILLS = {"given": ("#0a7fc4", 0.13), "known": ("#009e73", 0.3), "control": ("#e08a00", 0.22)}
+_FILLS = {"given": ("#0a7fc4", 0.13), "known": ("#009e73", 0.3), "control": ("#cc7a00", 0.22)}
 _LEGEND = {
     "given": "given or made from parameters",
     "known": "remembered: value is there already",

@@ -334,13 +334,15 @@ def _strip(label: str, strip: StripFacts, top: int, most: float) -> Iterator[str
     yield f'<text x="0" y="{top + 17}">{label}</text>'
     x, loads = _places(strip), _shown_loads(strip)
     paths: dict[tuple[str, float], list[str]] = {}
-    start = 0
+    start, seen = 0, -1
     looks = [(color_of(owner), _shade(load, most)) for owner, load in zip(strip.owners, loads, strict=True)]
     for block in range(1, len(looks) + 1):  # neighbors that look the same are one rectangle
         if block < len(looks) and looks[block] == looks[start]:
             continue
         wide = max(1, x[block] - x[start])
-        paths.setdefault(looks[start], []).append(f"M{x[start]} {top}h{wide}v{_TALL}h-{wide}z")
+        if x[start] + wide > seen:  # else it would lie on pixels that are drawn already
+            paths.setdefault(looks[start], []).append(f"M{x[start]} {top}h{wide}v{_TALL}h-{wide}z")
+            seen = x[start] + wide
         start = block
     for (color, shade), path in sorted(paths.items()):
         yield f'<path fill="{color}" fill-opacity="{shade:g}" d="{"".join(path)}"/>'

@@ -89,7 +89,7 @@ def draw_history(ax: Axes, facts: HistoryFacts) -> Axes:
     ]
     places = np.arange(len(shown))
     series = (("before", before, "o"), ("predicted", predicted, "_"), ("measured", measured, "x"))
-    for (label, values, marker), color in zip(series, (COLORS[4], COLORS[0], COLORS[2]), strict=True):
+    for (label, values, marker), color in zip(series, (COLORS[1], COLORS[0], COLORS[5]), strict=True):
         ax.plot(places, values, marker, color=color, label=label)
     ax.set(ylabel="largest load over the mean", xlabel="repartition")
     ax.set_ylim(bottom=min(1.0, *before, *predicted) if shown else 1.0)

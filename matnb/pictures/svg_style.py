@@ -8,10 +8,11 @@ THEMES = (
     "@media(prefers-color-scheme:dark){svg{color:#e8e8e8;background:#16181c}}</style>"
 )
 FONT = "system-ui,Helvetica,Arial,DejaVu Sans,sans-serif"
-# Okabe and Ito's colors, distinct with any color vision, without those that vanish on white or on black.
-COLORS = ("#0a7fc4", "#e08a00", "#009e73", "#cc6699", "#d55e00", "#56a8d8")
+# Eight that people of any color vision distinguish, the first ones best, and that stand out 3 to 1 on white and
+# on black; found by a search for the largest least difference.
+COLORS = ("#0a7fc4", "#cc7a00", "#825a64", "#aa4600", "#7832fa", "#dc0aa0", "#969678", "#0096fa")
 
 
 def color_of(owner: int) -> str:
-    """Return the color of an owner; the seventh has the first one's again."""
+    """Return the color of an owner; the ninth has the first one's again."""
     return COLORS[owner % len(COLORS)]

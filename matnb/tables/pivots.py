@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -12,10 +13,14 @@ import numpy.typing as npt
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray
+from matnb.lazy.evaluator import shown
 from matnb.lazy.labels import are_same, difference
 from matnb.ops.diagonals import DiagonalMatrix
+from matnb.pictures.arrays import array_html, array_text
+from matnb.tables.showing import label_text, labeled_html, labeled_text, looked, value_text
 
 Labels = npt.NDArray[Any]
+_SHOWN_ROWS, _SHOWN_COLUMNS = 8, 12
 
 
 class _Axis:
@@ -54,7 +59,7 @@ class Pivot(DistArray):
     Attributes
     ----------
     row_labels, column_labels
-        NumPy arrays; text as objects.
+        NumPy arrays; text as objects. ``rows`` and ``columns`` are the same.
 
     Examples
     --------
@@ -79,6 +84,45 @@ class Pivot(DistArray):
     def column_labels(self) -> Labels:
         """The labels of the columns."""
         return self._columns.values
+
+    @property
+    def rows(self) -> Labels:
+        """The labels of the rows, as ``row_labels``."""
+        return self._rows.values
+
+    @property
+    def columns(self) -> Labels:
+        """The labels of the columns, as ``column_labels``."""
+        return self._columns.values
+
+    def __repr__(self) -> str:
+        corner, note = self._corner()
+        facts = array_text(replace(shown(self.expression), value=""))
+        return "\n".join(filter(None, (labeled_text(corner), facts, note)))
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        corner, note = self._corner()
+        facts = replace(shown(self.expression), value="")
+        text = "\n".join(filter(None, (labeled_text(corner), array_text(facts), note)))
+        return {"text/plain": text, "text/html": f"{labeled_html(corner, note)}{array_html(facts)}"}
+
+    def _corner(self) -> tuple[list[list[str]], str]:
+        # The first rows and columns under their labels, and what is said of them where they are not there.
+        corner: Any = self.without_labels()[:_SHOWN_ROWS, :_SHOWN_COLUMNS]
+        if not corner.size:
+            return [], ""
+        found: list[npt.NDArray[Any]] = []
+        note = looked([corner], lambda: found.append(np.asarray(corner)), "values", "compute() returns them")
+        if not found:
+            return [], note
+        more = "..." if self.shape[1] > _SHOWN_COLUMNS else ""
+        names = [label_text(one) for one in self.columns[:_SHOWN_COLUMNS]]
+        grid = [["", *names, more]]
+        for label, row in zip(self.rows[:_SHOWN_ROWS], found[0].tolist(), strict=True):
+            grid.append([label_text(label), *map(value_text, row), more])
+        if self.shape[0] > _SHOWN_ROWS:
+            grid.append(["..."] * (len(names) + 1) + [""])
+        return grid, note
 
     def without_labels(self) -> DistArray:
         """Return the matrix alone, which is combined with others row by row and column by column."""

@@ -238,7 +238,7 @@ def _part_html(part: ResultPart) -> str:
         width = round(_BAR * abs(value) / longest) if np.isfinite(value) else 0
         bar = (
             f'<svg width="{_BAR}" height="{_LINE - 8}" aria-hidden="true" style="vertical-align:middle">'
-            f'<rect width="{max(1, width)}" height="{_LINE - 8}" fill="{color_of(4 * (value < 0))}"/></svg>'
+            f'<rect width="{max(1, width)}" height="{_LINE - 8}" fill="{color_of(int(value < 0))}"/></svg>'
         )
         rows.append(
             f'<tr style="background:transparent"><td style="{_CELL}">{escaped(name)}</td>'

@@ -10,6 +10,7 @@ import numpy as np
 
 from matnb.expr.control import Cond, Loop
 from matnb.expr.nodes import Expr, MatMul
+from matnb.io.durations import DAY_SECONDS, NO_TIME, PER_DAY
 from matnb.lazy.array import DistArray
 from matnb.lazy.evaluator import evaluator
 from matnb.pictures.escaping import escaped
@@ -117,6 +118,65 @@ def table_html(shape: tuple[int, int], told: Told, seen: Seen, note: str = "") -
         f"<thead>{cells(names, _CELL, 'th')}{cells(types, _TYPE, 'th')}</thead><tbody>{body}</tbody></table>"
         f'<div style="opacity:.7">{escaped(words)}</div></div>'
     )
+
+
+def label_text(label: object) -> str:
+    """Return a label of a row or column of a matrix: times without a T, durations as they are read."""
+    if isinstance(label, np.timedelta64):
+        unit = np.datetime_data(label.dtype)[0]
+        return duration_text(int(label.astype(np.int64)), unit if unit in PER_DAY else "ns")
+    if isinstance(label, np.datetime64):
+        return str(label).replace("T", " ").removesuffix(".000000")
+    return short_text(value_text(label))
+
+
+def labeled_text(grid: Sequence[Sequence[str]]) -> str:
+    """Return rows of text, of which the first and the first of each are labels, as a table of text."""
+    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    lines = []
+    for first, *rest in grid:
+        cells = [f"{first:<{widths[0]}}", *map(str.rjust, rest, widths[1:])]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def labeled_html(grid: Sequence[Sequence[str]], note: str = "") -> str:
+    """Return the same as an HTML table, and a note below it."""
+    rows = []
+    for place, (first, *rest) in enumerate(grid):
+        kind = "th" if place == 0 else "td"
+        cells = "".join(f'<{kind} style="{_CELL}{_RIGHT}">{escaped(one)}</{kind}>' for one in rest)
+        rows.append(f'<tr><th style="{_CELL}{_LEFT}">{escaped(first)}</th>{cells}</tr>')
+    table = f'<table style="border-collapse:collapse">{"".join(rows)}</table>' if grid else ""
+    below = f'<div style="opacity:.7">{escaped(note)}</div>' if note else ""
+    return f'<div style="overflow-x:auto">{table}{below}</div>'
+
+
+def duration_text(count: int, unit: str) -> str:
+    """Return a count of a unit as it is read at a glance; "" where it is missing.
+
+    Examples
+    --------
+    >>> duration_text(1_153_000_000, "us"), duration_text(-93_600, "s"), duration_text(0, "D")
+    ('19m 13s', '-1d 2h', '0s')
+    >>> duration_text(3_600_500, "ms")
+    '1h 0m 0.5s'
+    """
+    if count == NO_TIME:
+        return ""
+    per_day = PER_DAY[unit]
+    per_second = max(1, per_day // DAY_SECONDS)
+    seconds, rest = divmod(abs(count) * max(1, DAY_SECONDS // per_day), per_second)
+    minutes, seconds = divmod(seconds, 60)
+    fraction = f"{rest:0{len(str(per_second)) - 1}d}".rstrip("0") if rest else ""
+    parts = {"d": minutes // 1440, "h": minutes // 60 % 24, "m": minutes % 60}
+    texts = [f"{part}{name}" for name, part in parts.items()]
+    texts.append(f"{seconds}.{fraction}s" if fraction else f"{seconds}s")
+    while len(texts) > 1 and texts[0].startswith("0"):
+        del texts[0]
+    while len(texts) > 1 and texts[-1] in ("0s", "0m", "0h"):
+        del texts[-1]
+    return f"{'-' if count < 0 else ''}{' '.join(texts)}"
 
 
 # Rows that are not there yet are computed to be shown, unless that takes long.

@@ -15,7 +15,6 @@ from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, OptionError, suggestion
 from matnb.io.columns import zoned_name
 from matnb.io.durations import (
-    DAY_SECONDS,
     MOST_TIME,
     NO_TIME,
     PER_DAY,
@@ -29,6 +28,7 @@ from matnb.lazy.array import DistArray
 from matnb.tables.columns import Column, OrderedColumn, kind_of_dtype, shown_value
 from matnb.tables.datetimes import HasTimes
 from matnb.tables.masked import MaskedColumn
+from matnb.tables.showing import duration_text
 from matnb.tables.zones import (
     checked_zone,
     floored,
@@ -512,33 +512,6 @@ class TimeColumn(HasTimes, OrderedColumn):
     def weekday(self) -> DistArray | MaskedColumn:
         """Days of the week: 0 is Monday, as in Python's datetime."""
         return self._field("weekday", lambda: (self._days() + 3) % 7)
-
-
-def duration_text(count: int, unit: str) -> str:
-    """Return a count of a unit as it is read at a glance; "" where it is missing.
-
-    Examples
-    --------
-    >>> duration_text(1_153_000_000, "us"), duration_text(-93_600, "s"), duration_text(0, "D")
-    ('19m 13s', '-1d 2h', '0s')
-    >>> duration_text(3_600_500, "ms")
-    '1h 0m 0.5s'
-    """
-    if count == NO_TIME:
-        return ""
-    per_day = PER_DAY[unit]
-    per_second = max(1, per_day // DAY_SECONDS)
-    seconds, rest = divmod(abs(count) * max(1, DAY_SECONDS // per_day), per_second)
-    minutes, seconds = divmod(seconds, 60)
-    fraction = f"{rest:0{len(str(per_second)) - 1}d}".rstrip("0") if rest else ""
-    parts = {"d": minutes // 1440, "h": minutes // 60 % 24, "m": minutes % 60}
-    texts = [f"{part}{name}" for name, part in parts.items()]
-    texts.append(f"{seconds}.{fraction}s" if fraction else f"{seconds}s")
-    while len(texts) > 1 and texts[0].startswith("0"):
-        del texts[0]
-    while len(texts) > 1 and texts[-1] in ("0s", "0m", "0h"):
-        del texts[-1]
-    return f"{'-' if count < 0 else ''}{' '.join(texts)}"
 
 
 def times_as(column: TimeColumn, dtype: Any) -> Any:

@@ -16,7 +16,7 @@ import matnb as mn
 from matnb.io.durations import PER_SECOND
 from matnb.session import current
 from matnb.tables import showing
-from matnb.tables.times import duration_text
+from matnb.tables.showing import duration_text
 
 N = 60
 
@@ -128,6 +128,27 @@ def test_what_is_shown_starts_no_session(frame: pd.DataFrame, monkeypatch: pytes
     assert "rows not computed, since no session is running: head() shows some" in repr(made)
     monkeypatch.undo()
     assert rows_of(repr(made))[0] == "LGA"
+
+
+def test_pivots_are_seen_under_their_labels(frame: pd.DataFrame) -> None:
+    table = mn.table(frame).with_columns(hour=mn.table(frame)["at"].hour)
+    flows = table.pivot("zone", "hour", "fare")
+    assert flows.rows.tolist() == flows.row_labels.tolist() == ["JFK", "LGA"]
+    assert flows.columns.tolist() == list(range(24))
+    lines = repr(flows).splitlines()
+    assert lines[0].split() == [*map(str, range(12)), "..."]
+    wanted = frame.pivot_table("fare", "zone", frame["at"].dt.hour, "sum", fill_value=0.0).to_numpy()[:, :12]
+    assert [line.split()[0] for line in lines[1:3]] == ["JFK", "LGA"]
+    found = [[float(one) for one in line.split()[1:-1]] for line in lines[1:3]]
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    html = flows.persist()._repr_mimebundle_()["text/html"]
+    assert ">JFK</th>" in html
+    assert html.count("<td") > 24
+    turned = repr(table.pivot("at", "ride").T).splitlines()
+    assert turned[0].split("  ")[-2].strip() == "2024-03-31 12:00:00+02:00"
+    assert [line.split("  ")[0] for line in turned[1:3]] == ["0s", "1m 1s"]
+    assert turned[9].split() == ["..."] * 13
+    assert repr(table[table["fare"] < 0].pivot("zone", "hour")).startswith("DistArray 0 x 0")
 
 
 SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}

@@ -8,8 +8,8 @@ THEMES = (
     "@media(prefers-color-scheme:dark){svg{color:#e8e8e8;background:#16181c}}</style>"
 )
 FONT = "system-ui,Helvetica,Arial,DejaVu Sans,sans-serif"
-# Eight that people of any color vision distinguish, the first ones best, and that stand out 3 to 1 on white and
-# on black; found by a search for the largest least difference.
+# Eight that people of any color vision distinguish, the first ones best, and that stand out 3 to 1 on white
+# and on black; found by a search for the largest least difference.
 COLORS = ("#0a7fc4", "#cc7a00", "#825a64", "#aa4600", "#7832fa", "#dc0aa0", "#969678", "#0096fa")
 
 

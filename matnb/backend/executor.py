@@ -20,7 +20,7 @@ from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast, to_numpy
 from matnb.blocks.grid import Region, window_start
 from matnb.blocks.kernels.calls import call
 from matnb.blocks.kernels.chains import apply_chain, chain_into
-from matnb.blocks.kernels.compiled import given, is_ready
+from matnb.blocks.kernels.compiled import given, is_ready, is_worth_compiling
 from matnb.blocks.kernels.dense_products import multiply_into
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.frontier import push, put_together, sums_marked_rows, write_marked_sums
@@ -42,7 +42,7 @@ from matnb.blocks.kernels.reductions import accumulator_dtype, combine, finish, 
 from matnb.blocks.kernels.row_parts import RowParts, WholeRows, product_fits
 from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
 from matnb.blocks.kernels.shaping import adjoining, broadcast, cut, join, root_of, take, transpose
-from matnb.blocks.kernels.tile_loops import TILE, run_tiles
+from matnb.blocks.kernels.tile_loops import LIKE_ARGUMENTS, TILE, run_tiles
 from matnb.blocks.kernels.tiles import FLOAT, BoundPass, OperandForm, Tiles, TileSum, form_of, write_tiles
 from matnb.blocks.kernels.transposed_products import multiply_transposed
 from matnb.blocks.semiring import MONOIDS, semiring_named
@@ -419,11 +419,11 @@ class FusedPass:
         product, links, shares = self._operator.product, self._operator.links, self._operator.shares
         if product is None and not links:
             return False
-        if self._share is not None:
-            return True
-        if product is None and len(links) == 1 and not shares:
+        if self._share is None and product is None and len(links) == 1 and not shares:
             return False
-        return is_ready(run_tiles) or _num_elements(values, product is not None) >= _WORTH_COMPILING
+        if is_ready(run_tiles) or (size := _num_elements(values, product is not None)) >= _WORTH_COMPILING:
+            return True
+        return self._share is not None and is_worth_compiling(run_tiles, size, *LIKE_ARGUMENTS)
 
     def _written(self, values: Values) -> Tiles | None:
         operator, operands, num_rows = self._operator, values, 0

@@ -12,14 +12,15 @@ A sum over several axes is taken axis by axis, from the last to the first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import IndexArray, NumericArray, cast
-from matnb.blocks.kernels.compiled import given
+from matnb.blocks.kernels.compiled import given, is_worth_compiling
 from matnb.blocks.kernels.sum_loops import (
     LEAF,
     MOST_NODES,
@@ -138,10 +139,16 @@ class VectorSum:
     def add(self, piece: NumericArray) -> None:
         """Add the next piece."""
         at, self._at = self._at, self._at + piece.size
-        values = given(single_or_double(piece))
-        self._top = push_run(
-            values, -at, at, self._at, self._start, False, self._stack, self._top, self._buffer
-        )
+        values, start, stack, top = given(single_or_double(piece)), self._start, self._stack, self._top
+        pushed = values, -at, at, self._at, start, False, stack, top, self._buffer
+        if is_worth_compiling(push_run, piece.size, *pushed):
+            self._top = push_run(*pushed)
+            return
+        nodes = list(stack[:top])
+        for (level, end), node in zip(nodes_of(at, self._at), nodes_by_numpy(values, at), strict=True):
+            _push(nodes, node[()], level, end, start)
+        self._top = len(nodes)
+        stack[: self._top] = nodes
 
     def share(self) -> NumericArray:
         """Return the share of what was added."""
@@ -203,22 +210,27 @@ def _along_axis(values: NumericArray, axis: int, start: int | None) -> NumericAr
     count = 1 if start is None else num_nodes(start, start + length)
     outer, inner = _around(values.shape, axis)
     out = np.empty(outer * count * inner)
-    flat = given(values).reshape(-1)
+    flat, first, whole = given(values).reshape(-1), start or 0, start is None
     if out.size == 0:
         pass
-    elif length == 1 and start is None:
-        sum_short(flat, out.size, 1, out)
+    elif length == 1 and whole:
+        np.add(flat, 0.0, out=out)
     elif inner == outer == 1:  # as most sums are: the fewest loops to be compiled
         stack = np.empty(MOST_NODES)
-        first = start or 0
-        top = push_run(flat, -first, first, first + length, first, start is None, stack, 0, np.empty(ROOM))
-        out[:] = sum_stack(stack, top) if start is None else stack[:top]
-    elif inner == 1 and start is None and 0 < length < LEAF:
-        sum_short(flat, outer, length, out)
+        run = flat, -first, first, first + length, first, whole, stack, 0, np.empty(ROOM)
+        if is_worth_compiling(push_run, length, *run):
+            top = push_run(*run)
+            out[:] = sum_stack(stack, top) if whole else stack[:top]
+        else:
+            _sum_by_numpy(flat.reshape(1, length, 1), first, whole, out.reshape(1, count, 1))
+    elif inner == 1 and whole and 0 < length < LEAF:
+        _call(sum_short, (flat, outer, length, out), (outer, length, inner), first, whole)
     elif inner == 1:
-        sum_contiguous(flat, outer, length, start or 0, count, start is None, out)
+        runs = flat, outer, length, first, count, whole, out
+        _call(sum_contiguous, runs, (outer, length, inner), first, whole)
     else:
-        sum_strided(flat, outer, length, inner, start or 0, count, start is None, out)
+        runs = flat, outer, length, inner, first, count, whole, out  # type: ignore[assignment]  # one more
+        _call(sum_strided, runs, (outer, length, inner), first, whole)
     return out.reshape(*values.shape[:axis], count, *values.shape[axis + 1 :])
 
 
@@ -227,8 +239,87 @@ def merged(nodes: NumericArray, ranges: Sequence[Range], axis: int, whole: bool)
     count = 1 if whole else num_nodes(ranges[0][0], ranges[-1][1])
     outer, inner = _around(nodes.shape, axis)
     out = np.empty(outer * count * inner)
-    sum_nodes(given(nodes).reshape(-1), _ends_of(tuple(ranges)), outer, inner, count, whole, out)
+    where = _ends_of(tuple(ranges))
+    summed = given(nodes).reshape(-1), where, outer, inner, count, whole, out
+    if is_worth_compiling(sum_nodes, nodes.size, *summed):
+        sum_nodes(*summed)
+    else:
+        kept: list[NumericArray] = []
+        given_nodes = np.moveaxis(nodes.reshape(outer, nodes.shape[axis], inner), 1, 0)
+        for (level, end), node in zip(where.tolist(), given_nodes, strict=True):
+            _push(kept, node, level, end, ranges[0][0])
+        _write_nodes(kept, whole, out.reshape(outer, count, inner))
     return out.reshape(*nodes.shape[:axis], count, *nodes.shape[axis + 1 :])
+
+
+def _call(
+    loop: Callable[..., None],
+    arguments: tuple[Any, ...],
+    shape: tuple[int, int, int],
+    start: int,
+    whole: bool,
+) -> None:
+    # A loop whose first argument are the values, and whose last is the result; or NumPy in its place.
+    values, out = arguments[0], arguments[-1]
+    if is_worth_compiling(loop, values.size, *arguments):
+        loop(*arguments)
+    else:
+        _sum_by_numpy(values.reshape(shape), start, whole, out.reshape(shape[0], -1, shape[2]))
+
+
+# The same sums by NumPy, several times slower, for the first calls: a loop takes a second to be compiled.
+
+_PIECE = 1 << 15  # elements: what is made of them on the way stays in cache, and is little
+
+
+def _sum_by_numpy(values: NumericArray, start: int, whole: bool, out: NumericArray) -> None:
+    # The middle one of three axes; ``out`` has the nodes there, or the sum.
+    outer, length, inner = values.shape
+    columns = min(inner, _PIECE)
+    rows = max(1, _PIECE // max(1, length * columns))
+    for i in range(0, outer, rows):
+        for j in range(0, inner, columns):
+            part = np.moveaxis(values[i : i + rows, :, j : j + columns], 1, 0)
+            _write_nodes(nodes_by_numpy(part, start), whole, out[i : i + rows, :, j : j + columns])
+
+
+def nodes_by_numpy(values: NumericArray, start: int) -> list[NumericArray]:
+    """Return the nodes of real values along the first axis, whose global places begin at ``start``."""
+    ends = nodes_of(start, start + len(values))
+    return [_node(values[end - (1 << level) - start : end - start]) for level, end in ends]
+
+
+def _node(values: NumericArray) -> NumericArray:
+    # of a power of two
+    if values.size > _PIECE and len(values) > 1:
+        half = len(values) // 2
+        return np.add(_node(values[:half]), _node(values[half:]))
+    values = values.astype(np.float64, copy=False)
+    while len(values) > 1:
+        values = np.add(values[::2], values[1::2])
+    node: NumericArray = values[0]
+    return node
+
+
+def _push(nodes: list[Any], node: Any, level: int, stop: int, start: int) -> None:
+    # The node ends at ``stop``. While it is a right one whose left neighbor is complete and inside the range,
+    # the two are one node.
+    place = (stop >> level) - 1
+    while place & 1 and ((place - 1) << level) >= start:
+        node = np.add(nodes.pop(), node)
+        place, level = place >> 1, level + 1
+    nodes.append(node)
+
+
+def _write_nodes(nodes: Sequence[NumericArray], whole: bool, out: NumericArray) -> None:
+    if not whole:
+        for number, node in enumerate(nodes):
+            out[:, number] = node
+        return
+    total: NumericArray = nodes[-1] if nodes else np.zeros(())
+    for node in reversed(nodes[:-1]):
+        total = np.add(node, total)
+    np.add(total, 0.0, out=out[:, 0])  # NumPy's sum begins at 0.0, so it is never -0.0
 
 
 @lru_cache(1 << 10)  # a loop asks for the same ones in each iteration

@@ -84,6 +84,9 @@ class _CodeFiles(IndexDataCacheFile):  # type: ignore[misc]  # it has no types
                 return data
         return None
 
+    def lists(self, key: object) -> bool:
+        return key in self._load_index()
+
 
 @cache
 def _stamp_of(file: Path) -> str:
@@ -135,6 +138,49 @@ prefetch: Callable[[NumericArray, np.uint64], None] = intrinsic(_prefetch)
 def is_ready(loop: Callable[..., object]) -> bool:
     """Return whether a compiled loop was called before in this process."""
     return bool(getattr(loop, "overloads", ()))
+
+
+def is_worth_compiling(loop: Callable[..., object], num_elements: int, *arguments: object) -> bool:
+    """Tell whether a loop is to be called, or NumPy's functions, which give the same bits, for now.
+
+    It is where its machine code is there, in this process or on disk, or where NumPy had so much to do in its
+    place that compiling would have taken no longer. A task during which NumPy steps in says little of the
+    loop: ``num_specializations`` grows, as if it had been compiled.
+
+    Parameters
+    ----------
+    num_elements
+        How much there is to do.
+    arguments
+        Of the call, or others of their dtypes.
+    """
+    key = loop, *(one.dtype for one in arguments if isinstance(one, np.ndarray))
+    done = _done_by_numpy.get(key, 0)
+    if done >= _WORTH_COMPILING:
+        return True
+    done += _CALL + num_elements
+    if done < _WORTH_COMPILING and not _has_code(loop, arguments):
+        _done_by_numpy[key] = done
+        _machine_codes.number += 1
+        return False
+    _done_by_numpy[key] = _WORTH_COMPILING
+    return True
+
+
+# Elements that take NumPy about as long as a loop takes to be compiled; and how many a call is worth.
+_WORTH_COMPILING, _CALL = 1 << 24, 1 << 14
+_done_by_numpy: dict[tuple[object, ...], int] = {}
+
+
+def _has_code(loop: numba.core.registry.CPUDispatcher, arguments: tuple[object, ...]) -> bool:
+    # Without the compiler's lock, since another thread may compile for seconds: nothing is changed here.
+    kinds = tuple(numba.typeof(one) for one in arguments)
+    if kinds in loop.overloads:
+        return True
+    cache = loop._cache
+    if not hasattr(cache, "_cache_file"):  # nothing can be kept
+        return False
+    return bool(cache._cache_file.lists(cache._index_key(kinds, loop.targetctx.codegen())))
 
 
 def num_specializations() -> int:

@@ -19,7 +19,14 @@ from matnb.blocks.formats import (
     to_numpy,
 )
 from matnb.blocks.grid import Region
-from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, inlined, unsigned
+from matnb.blocks.kernels.compiled import (
+    UnsignedArray,
+    compiled,
+    given,
+    inlined,
+    is_worth_compiling,
+    unsigned,
+)
 from matnb.blocks.kernels.patterns import as_csr, settled
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.kernels.sparse_product_loops import Words, is_less, trailing_zeros
@@ -30,6 +37,8 @@ Places = npt.NDArray[np.int64]
 DUPLICATES = ("sum", "last", "first", "min", "max", "error")
 _SUM, _LAST, _FIRST, _MIN, _MAX, _ERROR = map(np.int64, range(6))
 _FEW = np.int64(32)  # entries of a row that are sorted by insertion
+_BY_NUMPY = (_SUM, _LAST, _FIRST, _ERROR)
+_SORTING = 32  # times as long as what NumPy does otherwise with an element
 _TOTALS_BYTES = 1 << 19  # of a row that is combined by column: what a core's cache holds
 _ONE = np.uint64(1)
 
@@ -65,6 +74,8 @@ def entries_within(
     pointers = np.zeros(last - first + 1, np.int32)
     bounds = np.array([first, last, left, right], np.int64)
     row, column = (given(cast(one, np.dtype(np.int64))) for one in (rows, columns))
+    if not is_worth_compiling(_count, _SORTING * row.size, row, column, bounds, pointers):
+        return _within_by_numpy(row, column, entries, region)
     count = int(_count(row, column, bounds, pointers))
     if count > MAX_ENTRIES:
         raise TooLargeError(f"a block of {count:,} entries: cut the array into more blocks")
@@ -72,6 +83,28 @@ def entries_within(
     if count:
         _sort_in(row, column, given(entries), bounds, pointers[:-1].copy(), found, kept)
     return settled(Csr((last - first, right - left), pointers, found, kept, entries.dtype))
+
+
+def _within_by_numpy(rows: Places, columns: Places, entries: NumericArray, region: Region) -> SparseBlock:
+    # For the first calls; as the loops do it, with a third of the memory once more.
+    (first, last), (left, right) = region
+    inside = np.flatnonzero((rows >= first) & (rows < last) & (columns >= left) & (columns < right))
+    row = rows[inside] - first
+    inside = inside[np.argsort(row, kind="stable")]
+    found: IndexArray = (columns[inside] - left).astype(np.int32)
+    return settled(
+        Csr(
+            (last - first, right - left),
+            _pointers_of(row, last - first),
+            found,
+            entries[inside],
+            entries.dtype,
+        )
+    )
+
+
+def _pointers_of(rows: Places, num_rows: int) -> IndexArray:
+    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=num_rows))]).astype(np.int32)
 
 
 def _check(places: NumericArray, axis: int, shape: tuple[int, int], start: int) -> None:
@@ -121,19 +154,23 @@ def merge_entries(
     pointers = np.zeros(shape[0] + 1, np.int32)
     for one in parts:
         pointers += one.pointers
-    columns, entries = np.empty(total, np.int32), np.empty(total, wide)
-    following = pointers[:-1].copy()
-    for one in parts:
-        _append(
-            unsigned(one.pointers), unsigned(one.columns), given(cast(one.entries, wide)),
-            following, columns, entries,
-        )  # fmt: skip
     code, width = np.int64(DUPLICATES.index(duplicates)), shape[1]
-    is_narrow = code != _ERROR and width * wide.itemsize <= _TOTALS_BYTES and total > shape[0] * _FEW // 2
-    totals = np.empty(width if is_narrow else 0, wide)
-    seen = np.zeros((totals.size + 63) // 64, np.uint64)
-    with np.errstate(all="ignore"):
-        count, row, column = _merge(code, pointers, columns, entries, totals, seen)
+    columns, entries = np.empty(total, np.int32), np.empty(total, wide)
+    totals, seen = np.empty(0, wide), np.zeros(0, np.uint64)
+    merged = code, pointers, columns, entries, totals, seen
+    if code in _BY_NUMPY and not is_worth_compiling(_merge, _SORTING * total, *merged):
+        count, row, column = _merge_by_numpy(code, parts, pointers, columns, entries)
+    else:
+        following = pointers[:-1].copy()
+        for one in parts:
+            _append(
+                unsigned(one.pointers), unsigned(one.columns), given(cast(one.entries, wide)),
+                following, columns, entries,
+            )  # fmt: skip
+        if code != _ERROR and width * wide.itemsize <= _TOTALS_BYTES and total > shape[0] * _FEW // 2:
+            totals, seen = np.empty(width, wide), np.zeros((width + 63) // 64, np.uint64)
+        with np.errstate(all="ignore"):
+            count, row, column = map(int, _merge(code, pointers, columns, entries, totals, seen))
     if count < 0:
         place = (int(row) + offset[0], int(column) + offset[1])
         raise OptionError(f"coordinates {place} occur more than once, and duplicates='error'")
@@ -141,6 +178,31 @@ def merge_entries(
     entries.resize(int(count), refcheck=False)
     kept = cast(entries, dtype)
     return Csr(shape, pointers, columns, None if np.all(kept == 1) else kept, dtype)
+
+
+def _merge_by_numpy(
+    code: np.int64, parts: Sequence[Csr], pointers: IndexArray, columns: IndexArray, entries: NumericArray
+) -> tuple[int, int, int]:
+    # What ``_append`` and ``_merge`` do, for the first calls; least and greatest are left to them.
+    num_rows = pointers.size - 1
+    given_rows = np.concatenate([np.repeat(np.arange(num_rows), np.diff(one.pointers)) for one in parts])
+    given_columns = np.concatenate([one.columns for one in parts])
+    order = np.lexsort((given_columns, given_rows))
+    row, column = given_rows[order], given_columns[order]
+    values = np.concatenate([cast(one.entries, entries.dtype) for one in parts])[order]
+    is_new = np.concatenate([[True], (row[1:] != row[:-1]) | (column[1:] != column[:-1])])
+    first = np.flatnonzero(is_new)
+    if code == _ERROR and first.size < order.size:
+        place = np.flatnonzero(~is_new)[0]
+        return -1, int(row[place]), int(column[place])
+    taken = np.concatenate([first[1:], [order.size]]) - 1 if code == _LAST else first
+    columns[: first.size], found = column[first], values[taken]
+    if code == _SUM:
+        with np.errstate(all="ignore"):
+            np.add.at(found, np.cumsum(is_new)[~is_new] - 1, values[~is_new])  # one after the other
+    entries[: first.size] = found
+    pointers[:] = _pointers_of(row[first], num_rows)
+    return first.size, 0, 0
 
 
 @compiled
@@ -232,19 +294,31 @@ def _merge(
             pointers[row + 1] = count
             begin = end
             continue
-        if end - begin <= _FEW:
-            for i in range(begin + 1, end):
+        for low in range(begin, end, _FEW):
+            for i in range(low + 1, min(low + _FEW, end)):
                 column, value, place = columns[i], values[i], i
-                while place > begin and columns[place - 1] > column:
+                while place > low and columns[place - 1] > column:
                     columns[place], values[place] = columns[place - 1], values[place - 1]
                     place -= 1
                 columns[place], values[place] = column, value
-        else:
-            # One by one: an assignment of a whole slice takes seconds longer to compile.
-            order = np.argsort(columns[begin:end], kind="mergesort")
-            old_columns, old_values = columns[begin:end].copy(), values[begin:end].copy()
-            for i in range(order.size):
-                columns[begin + i], values[begin + i] = old_columns[order[i]], old_values[order[i]]
+        if end - begin > _FEW:
+            # Sorted runs are merged in pairs. Numba's own argsort takes two seconds to compile.
+            old_columns = np.empty(end - begin, columns.dtype)
+            old_values = np.empty(end - begin, values.dtype)
+            length = _FEW
+            while length < end - begin:
+                for i in range(begin, end):
+                    old_columns[i - begin], old_values[i - begin] = columns[i], values[i]
+                for low in range(0, end - begin, 2 * length):
+                    left, right = np.int64(low), min(low + length, end - begin)
+                    middle, stop = right, min(low + 2 * length, end - begin)
+                    for i in range(low, stop):
+                        if right == stop or (left < middle and old_columns[left] <= old_columns[right]):
+                            taken, left = left, left + 1
+                        else:
+                            taken, right = right, right + 1
+                        columns[begin + i], values[begin + i] = old_columns[taken], old_values[taken]
+                length *= 2
         first = count
         for i in range(begin, end):
             if count > first and columns[count - 1] == columns[i]:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import NumericArray
-from matnb.blocks.kernels.compiled import compiled, given
+from matnb.blocks.kernels.compiled import compiled, given, is_worth_compiling
 from matnb.blocks.kernels.sum_loops import (
     AWAY,
     GREATEST,
@@ -35,9 +35,10 @@ from matnb.blocks.kernels.sum_loops import (
     sum_part,
 )
 from matnb.blocks.kernels.tile_loops import ITEM, TileProgram, run_tiles
-from matnb.blocks.sums import Range, merged, nodes_of, num_nodes, single_or_double
+from matnb.blocks.sums import Range, merged, nodes_by_numpy, nodes_of, num_nodes, single_or_double
 
 NODE = 5  # numbers of a node: see below
+_JOINING = 1 << 10  # times as long as what NumPy does otherwise with an element
 MOST_NODES = 256  # of a range on the way, for any length
 ROOM = LEAF_ROOM + LEAF  # numbers that loops need on the way: the last ones are a leaf that was cut
 _LEAF_LEVEL, _LEAVES_LEVEL = 6, 12
@@ -132,16 +133,14 @@ def measure_tiles(
     return top
 
 
-@compiled
 def take_extremes(room: Floats) -> tuple[float, float]:
     """Return the least and the greatest value pushed since the last time, and forget them.
 
     They are right where there is no NaN, but for the signs of zeros.
     """
-    least, greatest = np.inf, -np.inf
-    for lane in range(WIDTH):
-        least, greatest = min(least, room[LEAST + lane]), max(greatest, room[GREATEST + lane])
-        room[LEAST + lane], room[GREATEST + lane] = np.inf, -np.inf
+    lanes = room[LEAST : LEAST + WIDTH], room[GREATEST : GREATEST + WIDTH]
+    least, greatest = float(np.fmin.reduce(lanes[0])), float(np.fmax.reduce(lanes[1]))
+    lanes[0][:], lanes[1][:] = np.inf, -np.inf
     return least, greatest
 
 
@@ -355,6 +354,124 @@ def _join(stack: Floats, left: int) -> None:
     stack[left, _M] = (stack[left, _M] + stack[right, _M]) + more
 
 
+# What ``push_values`` and ``settle`` do, by NumPy, for the first calls: they take a second to be compiled.
+
+
+def _push_by_numpy(
+    values: NumericArray, shift: int, at: int, stop: int, start: int, stack: Floats, top: int, room: Floats
+) -> int:
+    for level, end in nodes_of(at, stop):
+        first = end - (1 << level)
+        if level < _LEAF_LEVEL:
+            for value in values[first + shift : end + shift].astype(np.float64):
+                with np.errstate(invalid="ignore"):
+                    stack[top] = 1.0, value, value, 0.0, value - value
+                top += 1
+            continue
+        step = min(1 << level, _SLAB)
+        for begin in range(first, end, step):
+            stack[top] = _node_by_numpy(values[begin + shift : begin + step + shift].astype(np.float64))
+            top = _rise_by_numpy(stack, top, step.bit_length() - 1, begin + step, start)
+    if stop > at:
+        pushed = values[at + shift : stop + shift]
+        room[LEAST] = np.fmin(room[LEAST], np.fmin.reduce(pushed))
+        room[GREATEST] = np.fmax(room[GREATEST], np.fmax.reduce(pushed))
+    return top
+
+
+def _node_by_numpy(values: Floats) -> Floats:
+    # Of as many leaves as a power of two: of each as in ``measure_leaf`` and ``_write_node``, side by side.
+    with np.errstate(all="ignore"):
+        leaves = values.reshape(-1, LEAF)
+        total: Floats = nodes_by_numpy(leaves.T, 0)[0]  # type: ignore[assignment]  # in double precision
+        center = total / LEAF
+        away = np.subtract(leaves, center[:, None]).reshape(-1, WIDTH, WIDTH)
+        away, squares = (_folded_by_numpy(one) for one in (away, np.multiply(away, away)))
+        over = away * (away / LEAF)
+        deviation = np.where(np.less(over, np.inf), np.fmax(squares - over, 0.0), squares)
+        nodes = np.stack([np.full_like(total, LEAF), total, center, away, deviation])
+        while nodes.shape[1] > 1:  # as in ``_join``
+            (count, s, p, a, m), (_, t, q, b, n) = nodes[:, ::2], nodes[:, 1::2]
+            gap = count * (q - p)
+            apart = (a - b) - gap
+            more = apart * (apart / (2.0 * count))
+            nodes = np.stack([2.0 * count, s + t, p, (a + b) + gap, (m + n) + more])
+    return nodes[:, 0]
+
+
+def _folded_by_numpy(leaves: Floats) -> Floats:
+    # Eight vectors of a leaf are added in pairs, and then their lanes.
+    lanes = nodes_by_numpy(np.moveaxis(leaves, 1, 0), 0)[0]
+    found: Floats = nodes_by_numpy(lanes.T, 0)[0]  # type: ignore[assignment]  # likewise
+    return found
+
+
+def _rise_by_numpy(stack: Floats, top: int, level: int, stop: int, start: int) -> int:
+    node = (stop >> level) - 1
+    while node & 1 and ((node - 1) << level) >= start:
+        top -= 1
+        _join_by_numpy(stack, top)
+        node, level = node >> 1, level + 1
+    return top + 1
+
+
+def _join_by_numpy(stack: Floats, left: int) -> None:
+    with np.errstate(all="ignore"):
+        _join.py_func(stack, left)  # type: ignore[attr-defined]  # of a compiled loop
+
+
+def _settle_by_numpy(stack: Floats, top: int, of_lines: bool, room: Floats) -> None:
+    if top == 0:
+        stack[0] = 0.0
+        return
+    if not of_lines:
+        singles = 0
+        while singles < min(top, LEAF - 1) and stack[top - 1 - singles, _N] == 1.0:
+            singles += 1
+        if singles > 1:
+            top -= singles
+            stack[top] = _few_by_numpy(stack[top : top + singles, _S].copy())
+            top += 1
+    for number in range(top - 2, -1, -1):
+        _join_by_numpy(stack, number)
+    stack[0, _S] += 0.0
+
+
+def _join_shares_by_numpy(shares: Floats, out: Floats) -> None:
+    # ``join_shares``; of a leaf that was cut the elements are put together.
+    for row, nodes in zip(out, shares, strict=True):
+        stack = np.empty((MOST_NODES, NODE))
+        top = at = singles = 0
+        for node in nodes:
+            count = int(node[_N])
+            stack[top] = node
+            top, at, singles = top + 1, at + count, singles + (count == 1)
+            level = count.bit_length() - 1
+            if count == 1:
+                if at & (LEAF - 1):
+                    continue
+                top -= singles
+                stack[top] = _node_by_numpy(stack[top : top + singles, _S].copy())
+                top, singles, level = top + 1, 0, _LEAF_LEVEL
+            top = _rise_by_numpy(stack, top - 1, level, at, 0)
+        _settle_by_numpy(stack, top, False, row)
+        row[:] = stack[0]
+
+
+def _few_by_numpy(values: Floats) -> Floats:
+    # as in ``_measure_few`` and ``_write_node``
+    with np.errstate(all="ignore"):
+        total, *before = map(float, reversed(nodes_by_numpy(values, 0)))
+        for node in before:
+            total = node + total
+        center, away, squares = total / values.size, 0.0, 0.0
+        for one in (values - center).tolist():
+            away, squares = away + one, squares + one * one
+        over = away * (away / values.size)
+        deviation = np.fmax(squares - over, 0.0) if over < np.inf else squares
+    return np.array([values.size, total, center, away, deviation])
+
+
 Nodes = npt.NDArray[np.float64]
 _SLAB = 2**15  # elements: what is converted or copied of them stays in cache
 
@@ -389,7 +506,9 @@ class Deviation:
         self._at += slab.shape[0]
         if slab.ndim == 1:
             values = given(single_or_double(slab))
-            self._top = push_values(values, -at, at, self._at, start, self._stack, self._top, self._room)
+            pushed = values, -at, at, self._at, start, self._stack, self._top, self._room
+            push = push_values if is_worth_compiling(push_values, slab.size, *pushed) else _push_by_numpy
+            self._top = push(*pushed)
             least, greatest = take_extremes(self._room)
             self._extremes = {"min": least, "max": greatest}
             return
@@ -429,7 +548,8 @@ class Deviation:
     def whole(self) -> NumericArray:
         """Return the one node of all that was added, if that began at the first element, as a row."""
         stack = self._stack.copy()
-        settle(stack, self._top, self._of_lines, self._room)
+        settled = stack, self._top, self._of_lines, self._room
+        (settle if is_worth_compiling(settle, self._top, *settled) else _settle_by_numpy)(*settled)
         return stack[:1]
 
 
@@ -500,7 +620,9 @@ def deviation_of_shares(shares: Sequence[NumericArray], ranges: Sequence[Range],
         where = np.array([node for one in ranges for node in nodes_of(*one)], np.int64)
         return _joined_lines(nodes, axis, where, 0, 1, True)
     out = np.empty((prod(nodes.shape[:-2]), NODE))
-    join_shares(np.ascontiguousarray(nodes).reshape(out.shape[0], *nodes.shape[-2:]), out)
+    joined = np.ascontiguousarray(nodes).reshape(out.shape[0], *nodes.shape[-2:]), out
+    is_compiled = is_worth_compiling(join_shares, _JOINING * nodes.size, *joined)
+    (join_shares if is_compiled else _join_shares_by_numpy)(*joined)
     return out.reshape(*nodes.shape[:-2], 1, NODE)
 
 

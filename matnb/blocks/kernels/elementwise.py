@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray, SparseBlock, cast, to_numpy
-from matnb.blocks.kernels.compiled import compiled, given
+from matnb.blocks.kernels.compiled import compiled, given, is_worth_compiling
 from matnb.blocks.kernels.digamma import digamma
 from matnb.blocks.kernels.patterns import (
     as_csr,
@@ -99,7 +99,10 @@ def select_into(
     if not all(one.flags.c_contiguous for one in (condition, *sides, out)):
         return False
     one, two = (given(side.reshape(-1).view(word)) for side in sides)
-    _select(given(condition.reshape(-1).view(np.uint8)), one, two, out.reshape(-1).view(word))
+    selected = given(condition.reshape(-1).view(np.uint8)), one, two, out.reshape(-1).view(word)
+    if not is_worth_compiling(_select, out.size, *selected):
+        return False
+    _select(*selected)
     return True
 
 

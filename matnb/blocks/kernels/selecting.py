@@ -21,7 +21,7 @@ from matnb.blocks.formats import (
     to_scipy,
 )
 from matnb.blocks.kernels.calls import Function, truths_of
-from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, unsigned
+from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, is_worth_compiling, unsigned
 from matnb.blocks.kernels.indexing import entries_at, replaced
 from matnb.blocks.kernels.patterns import rows_of as entry_rows
 from matnb.blocks.kernels.patterns import settled, values_at
@@ -227,7 +227,10 @@ def _picked(values: NumericArray, mask: NumericArray) -> NumericArray:
         return np.ascontiguousarray(values[mask])
     count = int(np.count_nonzero(mask))
     out = np.empty(count + 1, word)  # the last is written over and over where nothing is picked
-    _keep(given(mask).reshape(-1).view(np.uint8), given(values).reshape(-1).view(word), out)
+    kept = given(mask).reshape(-1).view(np.uint8), given(values).reshape(-1).view(word), out
+    if not is_worth_compiling(_keep, values.size, *kept):
+        return np.ascontiguousarray(values[mask])
+    _keep(*kept)
     return out[:count].view(values.dtype)
 
 

@@ -292,6 +292,15 @@ def run_tiles(
             row += 1
 
 
+_TABLE = np.empty((0, 0), np.int64)
+_TABLE.flags.writeable = False
+# Of the dtypes of ``run_tiles``'s arguments, which are always the same.
+LIKE_ARGUMENTS = (
+    _TABLE, 0, np.empty(0), np.empty((0, 0)), *(np.empty(0, np.int64) for _ in range(3)),
+    np.empty((0, 0), np.int64), 0, 0, 0, 0, 0, False,
+)  # fmt: skip
+
+
 @compiled
 def run_rows(table: Integers, begin: int, end: int) -> None:
     """Run the ``WholeLoop`` of each row of a part of a table, or copy a row of elements.

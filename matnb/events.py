@@ -16,11 +16,12 @@ class CellRecorded:
 
 @dataclass(frozen=True)
 class RunStarted:
-    """A plan was sent to the workers."""
+    """A plan was sent to the workers; where it reads files, they have ``read_bytes``."""
 
     run: str
     num_tasks: int
     projected_bytes: int
+    read_bytes: int = 0
 
 
 @dataclass(frozen=True)

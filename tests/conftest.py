@@ -25,6 +25,7 @@ import leaks
 import pytest
 
 import matnb as mn
+from matnb.blocks.kernels import compiled
 from matnb.expr.nodes import Expr
 from matnb.plan import program_cache
 from matnb.plan.looping import ControlPlan, plan_control
@@ -51,6 +52,9 @@ FORKED_FROM = ["distributed", "matnb", "matnb.backend.performer", "matnb.backend
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    compiled._WORTH_COMPILING = (
+        0  # loops are tested, and what NumPy does before by laws/test_before_compiling.py
+    )
     gc.set_threshold(20_000, 20, 20)  # the collector took a tenth of the time; tests that need it call it
     multiprocessing.get_context("forkserver").set_forkserver_preload(FORKED_FROM)
     distributed.utils._forkserver_preload_set = True  # else Dask sets its own list

@@ -160,6 +160,14 @@ def report(
     return Report(failed, timed, counts, values)
 
 
+def num_done() -> int | None:
+    """Return how many tasks of the run that began last are done, where it runs in this process."""
+    with _lock:
+        runs = [run_id for run_id, _ in _timed] + [run_id for run_id, *_ in _under_way.values()]
+        last = max(runs, key=lambda one: one.number, default=None)
+        return None if last is None else sum(len(timed) for (one, _), timed in _timed.items() if one == last)
+
+
 def timed_now(
     session: str,
 ) -> tuple[dict[tuple[str, int], tuple[list[TaskTimed], int]], list[tuple[str, int, str, float]]]:

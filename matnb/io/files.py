@@ -17,7 +17,7 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -267,6 +267,18 @@ class _Forward(io.RawIOBase):
         while self._position < offset and self.read(min(1 << 20, offset - self._position)):
             pass
         return self._position
+
+
+def files_of(part: object) -> Iterator[File]:
+    """Yield the files of a source: it is made of records, some of which list several."""
+    if isinstance(part, File):
+        yield part
+    elif is_dataclass(part):
+        for field in fields(part):
+            yield from files_of(getattr(part, field.name))
+    elif isinstance(part, tuple):
+        for one in part:
+            yield from files_of(one)
 
 
 def local_path(shown: str) -> str:

@@ -12,6 +12,7 @@ import weakref
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from types import CodeType
 from weakref import ReferenceType, ref
@@ -20,7 +21,16 @@ from IPython.core.displayhook import DisplayHook
 from IPython.core.interactiveshell import InteractiveShell
 
 from matnb.errors import CellCancelled, CellSyntaxError, OptionError, UnsupportedError, suggestion
-from matnb.events import BatchesFinished, Event, LoopAdvanced, LoopFinished, SessionAwaited
+from matnb.events import (
+    BatchesFinished,
+    Event,
+    LoopAdvanced,
+    LoopFinished,
+    RunFinished,
+    RunStarted,
+    RunStopped,
+    SessionAwaited,
+)
 from matnb.expr.nodes import Expr
 from matnb.graph.searches import BreadthFirst
 from matnb.lazy.array import DistArray
@@ -39,7 +49,7 @@ from matnb.session.background import Later, wait_here
 from matnb.session.inspect import PLAN
 from matnb.session.naming import remember_lines
 from matnb.session.overrides import choosing
-from matnb.session.progress_line import shows_progress
+from matnb.session.progress_line import RunProgress, progress_of, shows_progress
 
 
 @dataclass(frozen=True)
@@ -367,7 +377,7 @@ BETWEEN_SECONDS = 0.25
 
 
 class Progress:
-    """Listens to a session while a cell runs.
+    """Listens to a session while a cell runs; a thread shows how far a run is that tells nothing itself.
 
     Parameters
     ----------
@@ -389,6 +399,12 @@ class Progress:
         self._followed: dict[Session, Callable[[], None]] = {}
         self._id = f"matnb-progress-{secrets.token_hex(8)}"
         self._num_finished = 0
+        self._run: RunProgress | None = None  # that runs, and is no loop
+        self._loop: LoopAdvanced | None = None
+        self._loop_since = 0.0  # when it came so far
+        self._showing = threading.Lock()
+        self._ended = threading.Event()
+        self._drawer: threading.Thread | None = None
         self._is_published = self._is_shown = False
 
     def __enter__(self) -> Progress:
@@ -406,15 +422,36 @@ class Progress:
         """Show what an event tells, if it is time."""
         if threading.get_ident() != self._thread:
             return  # what another thread shows would land under any cell
-        if isinstance(event, SessionAwaited):
-            self._hide() if event.is_over else self._show(waiting_text(event.names, event.cell))
-        elif isinstance(event, LoopFinished):
-            self._num_finished += 1
-        elif isinstance(event, BatchesFinished):
-            self._hide()
-        elif isinstance(event, LoopAdvanced) and (now := self._clock()) >= self._next:
-            self._next = now + BETWEEN_SECONDS
-            self._show(progress_text(self._num_finished, event, now - self._begin, now))
+        match event:
+            case SessionAwaited():
+                self._hide() if event.is_over else self._show(waiting_text(event.names, event.cell))
+            case RunStarted():
+                self._run = progress_of(event, self._clock())
+                self._watch()
+            case RunFinished() | RunStopped():
+                if self._run is not None:
+                    self._run = None
+                    self._hide()
+            case LoopFinished():
+                self._num_finished += 1
+                self._run = None
+            case BatchesFinished():
+                self._hide()
+            case LoopAdvanced():
+                self._run, now = None, self._clock()
+                if event != self._loop:
+                    self._loop, self._loop_since = event, now
+                if now >= self._next:
+                    self._next = now + BETWEEN_SECONDS
+                    text = progress_text(self._num_finished, event, now - self._begin, now, self._loop_since)
+                    self._show(text)
+
+    def draw(self) -> None:
+        """Show how far the run is, if one runs that is no loop and it is time."""
+        with self._showing:
+            run, now = self._run, self._clock()
+            if run is not None and not self._ended.is_set() and now - run.began >= FIRST_SECONDS:
+                self._publish(run.text(now))
 
     def close(self) -> None:
         """Listen no more, to no session, and take the line away."""
@@ -422,14 +459,32 @@ class Progress:
         for unsubscribe in self._followed.values():
             unsubscribe()
         self._followed.clear()
+        self._ended.set()
         self._hide()
 
+    def _watch(self) -> None:
+        # What it shows belongs to the cell whose context this is.
+        if self._drawer is None and self._is_live:
+            self._drawer = threading.Thread(
+                target=copy_context().run, args=(self._draw_on,), name="matnb-progress", daemon=True
+            )
+            self._drawer.start()
+
+    def _draw_on(self) -> None:
+        while not self._ended.wait(BETWEEN_SECONDS):
+            self.draw()
+
     def _hide(self) -> None:
-        if self._is_shown:
-            self._show("")
-            self._is_shown = False
+        with self._showing:
+            if self._is_shown:
+                self._publish("")
+                self._is_shown = False
 
     def _show(self, text: str) -> None:
+        with self._showing:
+            self._publish(text)
+
+    def _publish(self, text: str) -> None:
         html = f'<div style="{STYLE}">{escaped(text)}</div>' if text else ""
         self._shell.display_pub.publish(
             {"text/plain": text, "text/html": html},

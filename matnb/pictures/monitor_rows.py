@@ -106,6 +106,8 @@ class MonitorFacts:
     batches
         What is gone through batch by batch; where nothing runs, what was last. None where the loop is no such
         one.
+    run_text
+        How far the run is that is no loop.
     """
 
     workers: tuple[WorkerFacts, ...] = ()
@@ -125,6 +127,7 @@ class MonitorFacts:
     imbalance_of_all: float = 0.0
     is_elsewhere: bool = False
     batches: BatchProgress | None = None
+    run_text: str = ""
 
 
 # What a user calls the work of the workers: a few words for the many kinds of tasks.
@@ -273,7 +276,7 @@ def state_text(facts: MonitorFacts) -> str:
 
 def _what_runs(facts: MonitorFacts) -> str:
     if facts.is_running:
-        return "running"
+        return facts.run_text or "running"
     if facts.outcome or facts.is_past:
         return facts.outcome or "ended"
     return "nothing runs now" if facts.has_run else "nothing has run yet"

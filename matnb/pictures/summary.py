@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from matnb.events import BatchSpan, LoopAdvanced
+from matnb.events import BatchSpan, LoopAdvanced, RunStarted
 from matnb.pictures.escaping import LONGEST_NAME, escaped, shortened
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, rate_text, seconds_text
 
@@ -177,7 +177,24 @@ def counts_text(facts: SummaryFacts) -> str:
     return "; ".join(words)
 
 
-def progress_text(num_finished: int, loop: LoopAdvanced, seconds: float, now: float) -> str:
+def seconds_left(loop: LoopAdvanced, each: float, seconds: float) -> float:
+    """Return how long a loop goes on, infinity where that is not known.
+
+    Parameters
+    ----------
+    each
+        What an iteration takes; 0.0 where that is not known.
+    seconds
+        Since it came as far as it is.
+    """
+    if loop.has_until or math.isinf(loop.most_iterations) or each <= 0:
+        return math.inf
+    return max(0.0, (loop.most_iterations - loop.iterations) * each - seconds)
+
+
+def progress_text(
+    num_finished: int, loop: LoopAdvanced, seconds: float, now: float, since: float | None = None
+) -> str:
     """Return how far a loop is, in one line; what is not known is left out.
 
     Parameters
@@ -190,6 +207,8 @@ def progress_text(num_finished: int, loop: LoopAdvanced, seconds: float, now: fl
         Since what runs began.
     now
         By the clock of ``loop.batches.since``.
+    since
+        When the loop came as far as it is, by that clock; None for now.
     """
     rates = []
     if loop.seconds > 0 and loop.flops:
@@ -207,8 +226,9 @@ def progress_text(num_finished: int, loop: LoopAdvanced, seconds: float, now: fl
     if loop.seconds > 0:
         words += [f"{seconds_text(loop.seconds)} each", *rates]
     words.append(f"{seconds_text(seconds)} so far")
-    if known and loop.seconds > 0:
-        words.append(f"{seconds_text((loop.most_iterations - loop.iterations) * loop.seconds)} left")
+    left = seconds_left(loop, loop.seconds, 0.0 if since is None else now - since)
+    if left < math.inf:
+        words.append(f"{seconds_text(left)} left")
     return ", ".join(words)
 
 
@@ -263,10 +283,34 @@ def fitting_text(text: str, width: int) -> str:
     return ", ".join(words)[:width]
 
 
-def tasks_text(num_tasks: int, projected_bytes: int, seconds: float) -> str:
-    """Return what runs that is not a loop, and for how long."""
-    tasks = plural_text(num_tasks, "task")
-    return f"{tasks}, {bytes_text(projected_bytes)} projected, {seconds_text(seconds)} so far"
+def tasks_text(run: RunStarted, seconds: float, num_done: int | None = None, num_compiled: int = 0) -> str:
+    """Return how far a run is that is no loop, in one line.
+
+    Parameters
+    ----------
+    run
+        What was told when it began.
+    seconds
+        Since then.
+    num_done
+        How many of its tasks are done, if it is known.
+    num_compiled
+        Loops that were compiled for it, with the one that is compiled now.
+    """
+    tasks = plural_text(run.num_tasks, "task")
+    done = min(num_done or 0, run.num_tasks)
+    words = [tasks if num_done is None else f"{count_text(done)} of {tasks}"]
+    if run.read_bytes and num_done is not None:
+        read = round(run.read_bytes * done / max(1, run.num_tasks))
+        words.append(f"{bytes_text(read)} of {bytes_text(run.read_bytes)} read")
+    else:
+        words.append(f"{bytes_text(run.projected_bytes)} projected")
+    if num_compiled:
+        words.append(f"compiling, first time only: loop {count_text(num_compiled)}")
+    words.append(f"{seconds_text(seconds)} so far")
+    if 0 < done < run.num_tasks and not num_compiled:
+        words.append(f"{seconds_text(seconds * (run.num_tasks - done) / done)} left")
+    return ", ".join(words)
 
 
 def _notes(facts: SummaryFacts) -> list[str]:

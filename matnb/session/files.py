@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from matnb.blocks.grid import BlocksSpec
 from matnb.errors import DTypeError, FileContentWarning, MatnbError, OptionError, warn
 from matnb.expr.nodes import Expr, Load
 from matnb.io.columns import ColumnSource
-from matnb.io.files import File, RemoteFile, find_local
+from matnb.io.files import File, RemoteFile, files_of, find_local
 from matnb.io.folders import Where, open_files
 from matnb.io.source import Found, Source
 from matnb.io.write import check_target, write
@@ -295,18 +295,6 @@ class LoadedFiles:
 
 
 loaded = LoadedFiles()
-
-
-def files_of(part: object) -> Iterator[File]:
-    """Yield the files of a source: it is made of records, some of which list several."""
-    if isinstance(part, File):
-        yield part
-    elif is_dataclass(part):
-        for field in fields(part):
-            yield from files_of(getattr(part, field.name))
-    elif isinstance(part, tuple):
-        for one in part:
-            yield from files_of(one)
 
 
 def _hash(file: File) -> str:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from typing import IO, Any
 
+from matnb.backend.worker import num_done
+from matnb.blocks.kernels.compiled import compiled_so_far
 from matnb.config import progress_from_environment
 from matnb.events import (
     BatchesFinished,
@@ -54,6 +56,43 @@ def shows_progress() -> bool:
     return progress_from_environment() if _is_wanted is None else _is_wanted
 
 
+class RunProgress:
+    """How far a run is that is no loop, as the line in a terminal and the one under a cell tell it.
+
+    Parameters
+    ----------
+    run
+        What was told when it began.
+    began
+        When that was, in seconds.
+    """
+
+    def __init__(self, run: RunStarted, began: float) -> None:
+        self.run, self.began = run, began
+        self._num_done: int | None = None
+        self._num_compiled = compiled_so_far()[0]
+
+    def text(self, now: float) -> str:
+        """Return the line; no number in it falls."""
+        if (done := num_done()) is not None:
+            self._num_done = max(done, self._num_done or 0)
+        num_compiled, is_compiling = compiled_so_far()
+        loops = num_compiled - self._num_compiled if is_compiling else 0
+        return tasks_text(self.run, now - self.began, self._num_done, loops)
+
+
+_newest: RunProgress | None = None
+
+
+def progress_of(run: RunStarted, began: float) -> RunProgress:
+    """Return how far a run is: the same for all who show it, so that they say the same."""
+    global _newest
+    found = _newest
+    if found is None or found.run is not run:
+        _newest = found = RunProgress(run, began)
+    return found
+
+
 class TerminalLine:
     """Listens to a session, and writes from a thread of its own; quick runs only note when they began.
 
@@ -71,9 +110,9 @@ class TerminalLine:
         self._file, self._clock = file, clock
         self._main = threading.main_thread().ident
         self._lock = threading.Lock()
-        self._run: RunStarted | None = None
+        self._run: RunProgress | None = None
         self._loop: LoopAdvanced | None = None
-        self._began = 0.0
+        self._loop_since = 0.0
         self._num_finished = 0
         self._bar: Any = None
         self._ended = threading.Event()
@@ -104,10 +143,12 @@ class TerminalLine:
 
     def _start(self, event: RunStarted) -> None:
         if threading.get_ident() == self._main:
-            self._began, self._run = self._clock(), event
+            self._run = progress_of(event, self._clock())
 
     def _advance(self, event: LoopAdvanced) -> None:
         if self._run is not None:
+            if event != self._loop:
+                self._loop_since = self._clock()
             self._loop = event
 
     def _end_loop(self, event: LoopFinished) -> None:
@@ -147,12 +188,12 @@ class TerminalLine:
             if run is None or not shows_progress():
                 return
             batches = None if loop is None else loop.batches
-            if now - (self._began if batches is None else batches.since) < FIRST_SECONDS:
+            if now - (run.began if batches is None else batches.since) < FIRST_SECONDS:
                 return
             if loop is not None:
-                self._write(progress_text(self._num_finished, loop, now - self._began, now))
+                self._write(progress_text(self._num_finished, loop, now - run.began, now, self._loop_since))
             else:
-                self._write(tasks_text(run.num_tasks, run.projected_bytes, now - self._began))
+                self._write(run.text(now))
 
     def _write(self, text: str) -> None:
         if self._bar is None:

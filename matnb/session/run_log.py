@@ -77,11 +77,11 @@ class RunLog:
                 self._emit(RunStopped(str(self.num_runs), isinstance(error, KeyboardInterrupt)))
             raise
 
-    def begin(self, num_tasks: int, projected_bytes: int) -> str:
+    def begin(self, num_tasks: int, projected_bytes: int, read_bytes: int = 0) -> str:
         """Note that a run begins, and return its number."""
         self.num_runs += 1
         run = str(self.num_runs)
-        self._emit(RunStarted(run, num_tasks, projected_bytes))
+        self._emit(RunStarted(run, num_tasks, projected_bytes, read_bytes))
         return run
 
     def times(self, timed: Sequence[TaskTimed], record: Recording | None) -> float:

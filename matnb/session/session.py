@@ -33,6 +33,7 @@ from matnb.expr.client_data import keep_copy
 from matnb.expr.nodes import Data, Expr, Load
 from matnb.expr.retention import is_small
 from matnb.expr.traverse import topological
+from matnb.io.files import files_of
 from matnb.io.results import ResultFolder
 from matnb.io.source import Found, Source
 from matnb.lazy.array import live_expressions
@@ -652,7 +653,8 @@ def read_source(
     with _naming(source):
         runner.planner.check_peaks(plan.peaks, plan.reused)
     with runner.log.stopping():
-        runner.log.begin(len(plan.tasks), plan.projected_bytes)
+        read_bytes = sum(file.size for file in files_of(source))
+        runner.log.begin(len(plan.tasks), plan.projected_bytes, read_bytes)
         try:
             with raised_in_cell(plan.stages, plan.tasks):
                 outcome = engine.run(plan, (reading.told,), reading.held)

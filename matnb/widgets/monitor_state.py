@@ -30,7 +30,9 @@ from matnb.pictures.history import is_repeatable
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.monitor import MonitorCounts
 from matnb.pictures.monitor_rows import BatchProgress, MonitorFacts, WorkerFacts
+from matnb.pictures.summary import seconds_left
 from matnb.session import Session
+from matnb.session.progress_line import progress_of
 from matnb.widgets.busy_history import BusyHistory
 
 BEGINNINGS = frozenset((RunStarted, LoopAdvanced))
@@ -89,6 +91,8 @@ class MonitorState:
         Whether a run has begun that has not ended, any has begun, and the session is over.
     outcome
         "cancelled" or "failed", where what ran last was; else empty.
+    run
+        The run that is no loop, and when it began.
     loop, loop_since, iteration_seconds
         The loop that runs, when it came so far, and what one of its iterations takes.
     last_loop
@@ -110,6 +114,7 @@ class MonitorState:
     has_run: bool = False
     has_stopped: bool = False
     outcome: str = ""
+    run: tuple[RunStarted, float] | None = None
     loop: LoopAdvanced | None = None
     loop_since: float = 0.0
     iteration_seconds: float = 0.0
@@ -138,6 +143,7 @@ def reduce(state: MonitorState, when: float, happening: Happening) -> MonitorSta
                 _among_batches(began, happening.batches, happening.iterations, when),
                 is_running=True,
                 has_run=True,
+                run=None,
                 loop=happening,
                 loop_since=began.loop_since if is_same else when,
                 iteration_seconds=happening.seconds or began.iteration_seconds,
@@ -167,7 +173,9 @@ def reduce(state: MonitorState, when: float, happening: Happening) -> MonitorSta
             num_repartitions = state.num_repartitions + happening.acted
             return _changed(state, ran_at=when, num_repartitions=num_repartitions, counts=counts)
         case SessionStopped():
-            return _changed(state, is_running=False, has_stopped=True, loop=None, is_in_batches=False)
+            return _changed(
+                state, is_running=False, has_stopped=True, run=None, loop=None, is_in_batches=False
+            )
         case CellBegan():
             return _changed(state, is_in_cell=True)
         case CellEnded():
@@ -184,6 +192,7 @@ class _RunTally:
 
     def __init__(self) -> None:
         self.has_begun = self.has_ended = self.is_running = False
+        self.run: tuple[RunStarted, float] | None = None
         self.ran_at = -inf
         self.num_runs = self.num_tasks = self.moved_bytes = 0
         self.kernel_seconds: dict[int, float] = {}
@@ -196,8 +205,9 @@ class _RunTally:
             self.kernel_seconds[event.worker] = seconds
         elif isinstance(event, RunStarted):
             self.has_begun = self.is_running = True
+            self.run = event, when
         elif isinstance(event, RunFinished):
-            self.has_ended, self.is_running, self.ran_at = True, False, when
+            self.has_ended, self.is_running, self.ran_at, self.run = True, False, when, None
             self.num_runs += 1
             self.num_tasks += event.num_tasks
             self.moved_bytes += event.moved_bytes
@@ -220,7 +230,7 @@ def _after_runs(state: MonitorState, tally: _RunTally) -> MonitorState:
         state = _changed(state, has_run=True, outcome="")
     if not (tally.has_begun or tally.has_ended):
         return state
-    return _changed(state, is_running=tally.is_running, loop=None, iteration_seconds=0.0)
+    return _changed(state, is_running=tally.is_running, run=tally.run, loop=None, iteration_seconds=0.0)
 
 
 def _begun(state: MonitorState, when: float) -> MonitorState:
@@ -241,7 +251,7 @@ def _among_batches(state: MonitorState, span: BatchSpan | None, iterations: int,
 
 
 def _idle(state: MonitorState, when: float) -> MonitorState:
-    return _changed(state, is_running=False, loop=None, iteration_seconds=0.0, ran_at=when)
+    return _changed(state, is_running=False, run=None, loop=None, iteration_seconds=0.0, ran_at=when)
 
 
 def _rested(state: MonitorState) -> MonitorState:
@@ -367,12 +377,15 @@ class Feed:
                 iteration=-1 if state.loop is None else state.loop.iterations,
                 most_iterations=inf if state.loop is None else state.loop.most_iterations,
                 iteration_seconds=state.iteration_seconds,
-                seconds_left=_seconds_left(state, now),
+                seconds_left=inf
+                if state.loop is None
+                else seconds_left(state.loop, state.iteration_seconds, now - state.loop_since),
                 num_repartitions=state.num_repartitions,
                 is_running=state.is_running,
                 has_run=state.has_run,
                 has_stopped=state.has_stopped,
                 batches=state.batches if state.is_in_batches else None,
+                run_text="" if state.run is None else progress_of(*state.run).text(now),
             )
 
     def live_facts(self, goes_on: bool = False) -> MonitorFacts:
@@ -447,11 +460,3 @@ class Feed:
     def _fold(self) -> None:
         while self._heard:
             self._history.take(*self._heard.popleft())
-
-
-def _seconds_left(state: MonitorState, now: float) -> float:
-    loop = state.loop
-    if loop is None or loop.has_until or not isfinite(loop.most_iterations) or not state.iteration_seconds:
-        return inf
-    rest = max(0.0, loop.most_iterations - loop.iterations)
-    return max(0.0, rest * state.iteration_seconds - (now - state.loop_since))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable
+from functools import partialmethod
 from types import SimpleNamespace
 
 import pytest
 from cells import run
 from IPython.core.interactiveshell import InteractiveShell
 
-from matnb.events import BatchesFinished, LoopAdvanced, LoopFinished, RunStarted
+from matnb.events import BatchesFinished, LoopAdvanced, LoopFinished, RunStarted, RunStopped
 from matnb.magics.cell import Progress
+from matnb.session import progress_line
 
 
 class Watched:
@@ -79,6 +82,7 @@ def test_a_second_loop_is_told_by_its_number() -> None:
     watched.progress.hear(RunStarted("2", 3, 0))
     watched.at(1, 1)
     assert watched.shown == [("loop 2: 1 iteration, 10 ms each, 1 s so far", False)]
+    watched.progress.close()
 
 
 def test_the_line_goes_when_all_batches_are_done_and_comes_back_in_its_place() -> None:
@@ -96,6 +100,53 @@ def test_what_is_closed_follows_no_session_any_more() -> None:
     watched.progress.close()
     watched.progress.follow(watched)  # type: ignore[arg-type]
     assert watched.listeners == []
+
+
+def test_a_run_that_is_no_loop_is_shown_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_line, "num_done", lambda: 2)
+    watched = Watched()
+    monkeypatch.setattr(watched.progress, "_watch", lambda: None)  # the thread calls draw() now and then
+    watched.progress.hear(RunStarted("1", 8, 2000))
+    for seconds in (0.3, 1.0):
+        watched.now = 100.0 + seconds
+        watched.progress.draw()
+    assert watched.shown == [("2 of 8 tasks, 2 kB projected, 1 s so far, 3 s left", False)]
+    watched.progress.hear(RunStopped("1"))
+    watched.progress.draw()
+    assert watched.shown[1:] == [("", True)]
+    watched.progress.hear(RunStarted("2", 8, 2000))
+    watched.now += 1.0
+    watched.progress.close()
+    watched.progress.draw()
+    assert watched.shown[2:] == []
+
+
+DRAWN = threading.Event()
+
+
+def wait_until_drawn(block: object) -> object:
+    assert DRAWN.wait(30)
+    return block
+
+
+@pytest.mark.parametrize("magic", ["", "%%distmat\n"])
+def test_what_draws_is_a_thread_of_the_cells_own(shell: InteractiveShell, monkeypatch, magic: str) -> None:
+    names: list[str] = []
+
+    def draw(progress: Progress) -> None:
+        names.append(threading.current_thread().name)
+        DRAWN.set()
+
+    DRAWN.clear()
+    monkeypatch.setattr(Progress, "draw", draw)
+    monkeypatch.setattr(Progress, "__init__", partialmethod(made_live, Progress.__init__))
+    shell.user_ns["wait"] = wait_until_drawn
+    run(shell, f"{magic}mn.map_blocks(wait, mn.ones(3), dtype=float).compute()")
+    assert set(names) == {"matnb-progress"}
+
+
+def made_live(progress: Progress, init: Callable[..., None], shell: object, is_live: bool) -> None:
+    init(progress, shell, True)
 
 
 def test_another_threads_loop_is_not_shown() -> None:

@@ -12,8 +12,12 @@ import sys
 import termios
 import time
 
+import numpy as np
 import pytest
 
+import matnb as mn
+from matnb.backend.worker import num_done
+from matnb.blocks.kernels.compiled import compiled, compiled_so_far
 from matnb.events import (
     BatchesFinished,
     BatchSpan,
@@ -23,9 +27,11 @@ from matnb.events import (
     RunStarted,
     RunStopped,
 )
+from matnb.pictures.monitor_rows import state_text
 from matnb.pictures.summary import fitting_text, progress_text
 from matnb.session import progress_line
 from matnb.session.progress_line import TerminalLine
+from matnb.widgets.monitor_state import Feed
 
 SCRIPT = """
 import time
@@ -83,6 +89,91 @@ def test_a_run_is_told_from_half_a_second_on_and_goes(line: TerminalLine) -> Non
     assert at(line, 0.6) == ["3 tasks, 2 kB projected, 600 ms so far"]
     line.hear(finished())
     assert at(line, 0.9)[1:] == [""]
+
+
+def test_tasks_done_and_bytes_read_are_told_with_one_estimate(line, monkeypatch) -> None:
+    done: list[int | None] = [None]
+    monkeypatch.setattr(progress_line, "num_done", lambda: done[0])
+    line.hear(RunStarted("1", 8, 2000, read_bytes=400_000_000))
+    found = []
+    for seconds, done[0] in ((1.0, None), (1.5, 0), (3.0, 3), (4.0, 2), (4.5, 9)):  # of another run, say
+        found.append(at(line, seconds)[-1])
+    assert found == [
+        "8 tasks, 2 kB projected, 1 s so far",
+        "0 of 8 tasks, 0 B of 400 MB read, 1.5 s so far",
+        "3 of 8 tasks, 150 MB of 400 MB read, 3 s so far, 5 s left",
+        "3 of 8 tasks, 150 MB of 400 MB read, 4 s so far, 6.67 s left",
+        "8 of 8 tasks, 400 MB of 400 MB read, 4.5 s so far",
+    ]
+
+
+def test_what_is_compiled_is_told_while_it_is(line, monkeypatch) -> None:
+    told = [7, False]
+    monkeypatch.setattr(progress_line, "num_done", lambda: 1)
+    monkeypatch.setattr(progress_line, "compiled_so_far", lambda: tuple(told))
+    line.hear(RunStarted("1", 3, 2000))
+    told[:] = 9, True
+    assert "1 of 3 tasks, 2 kB projected, compiling, first time only: loop 2, 1 s so far" in at(line, 1.0)
+    told[:] = 9, False
+    assert at(line, 2.0)[-1] == "1 of 3 tasks, 2 kB projected, 2 s so far, 4 s left"
+
+
+def test_a_loop_that_calls_another_is_one_that_is_compiled() -> None:
+    @compiled
+    def inner(number):
+        return number + 1
+
+    @compiled
+    def outer(number):
+        return inner(number) * 2
+
+    before, _ = compiled_so_far()
+    assert outer.py_func(3) == 8  # compiles the inner one
+    assert compiled_so_far() == (before + 1, False)
+    assert outer(2.5) == 7.0  # both
+    assert compiled_so_far() == (before + 2, False)
+
+
+def num_done_here(block: np.ndarray) -> np.ndarray:
+    done = num_done()
+    return np.full(block.shape, -1.0 if done is None else done)
+
+
+def test_tasks_are_counted_while_they_run() -> None:
+    with mn.start(workers=1, threads=1, memo="off"):
+        x = mn.asarray(np.arange(4.0), blocks=4)
+        counts = np.sort(mn.map_blocks(num_done_here, x, dtype=float).compute())
+    mn.stop()
+    assert counts[0] >= 0
+    assert np.all(np.diff(counts) > 0)
+    assert num_done() is None
+
+
+def test_loading_tells_how_much_there_is_to_read(tmp_path) -> None:
+    path = tmp_path / "numbers.csv"
+    path.write_text("a,b\n" + "1,2\n" * 100)
+    with mn.start(workers=1, threads=1) as session:
+        begun: list[RunStarted] = []
+        session.subscribe(lambda event: begun.append(event) if isinstance(event, RunStarted) else None)
+        mn.load(path)
+    mn.stop()
+    assert [one.read_bytes for one in begun if one.read_bytes] == [path.stat().st_size]
+
+
+def test_all_who_show_a_run_say_the_same(line, monkeypatch) -> None:
+    monkeypatch.setattr(progress_line, "num_done", lambda: 2)
+    feed = Feed(clock=lambda: line.now[0])
+    ended = LoopFinished("1", "gang", "", 5, 3, 1, 0, (), 0, 1.0)
+    for event in (RunStarted("1", 3, 2000), LoopAdvanced("1", 4, 0.5, 10.0), RunStarted("2", 4, 0)):
+        for hear in (line.hear, feed.hear):
+            if event.run == "2":
+                hear(ended)
+            hear(event)
+        text = at(line, line.now[0] - 100.0 + 1.25)[-1]
+        shown = state_text(feed.facts())
+        assert text.rpartition(", ")[2] == shown.rpartition(", ")[2]
+        assert text.endswith("left")
+        assert isinstance(event, LoopAdvanced) or text == shown
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])

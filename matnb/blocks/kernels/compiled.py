@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir  # type: ignore[import-untyped]  # it has no types
 from numba import types
+from numba.core import event
 from numba.core.caching import IndexDataCacheFile
 from numba.extending import intrinsic
 
@@ -26,12 +27,20 @@ _IMPORT = re.compile(r"^(?:from|import)\s[^(\n]*(?:\([^)]*\))?", re.MULTILINE)
 _WORD = re.compile(r"\w+")
 
 
-class _MachineCodes:
-    # How many machine codes this process has made or read from disk: asked for twice a task.
+class _MachineCodes(event.Listener):  # type: ignore[misc]  # it has no types
+    # How many machine codes this process has made or read from disk: asked for twice a task. And how many
+    # loops it began to compile, which compile the loops that they call, and whether it compiles now.
 
     def __init__(self) -> None:
-        self.number = 0
+        self.number = self.num_begun = self.depth = 0
         self.folder: Path | None = None
+
+    def on_start(self, event: object) -> None:
+        self.num_begun += self.depth == 0
+        self.depth += 1
+
+    def on_end(self, event: object) -> None:
+        self.depth -= 1
 
     def count_those_of(self, loop: numba.core.registry.CPUDispatcher) -> None:
         add = loop.add_overload
@@ -44,6 +53,7 @@ class _MachineCodes:
 
 
 _machine_codes = _MachineCodes()
+event.register("numba:compile", _machine_codes)
 
 
 def compiled(function: Loop) -> Loop:
@@ -181,6 +191,11 @@ def _has_code(loop: numba.core.registry.CPUDispatcher, arguments: tuple[object, 
     if not hasattr(cache, "_cache_file"):  # nothing can be kept
         return False
     return bool(cache._cache_file.lists(cache._index_key(kinds, loop.targetctx.codegen())))
+
+
+def compiled_so_far() -> tuple[int, bool]:
+    """Return how many loops this process began to compile, and whether it compiles one now."""
+    return _machine_codes.num_begun, _machine_codes.depth > 0
 
 
 def num_specializations() -> int:

@@ -92,16 +92,18 @@ def reduce_by_label(
     return Dense(cast(found, accumulator))
 
 
+_PIECE = 1 << 14  # labels
 _ADDING = 8  # times as long as what NumPy does otherwise with an element
 
 
 def _plus_by_numpy(values: NumericArray, labels: LabelArray, totals: NumericArray) -> int:
-    # ``_plus`` for the first calls: one after the other, too.
-    outside = np.flatnonzero((labels < 0) | (labels >= totals.shape[0]))
-    if outside.size:
-        return int(outside[0])
-    with np.errstate(all="ignore"):
-        np.add.at(totals, labels, values)
+    # ``_plus`` for the first calls: one after the other, too, and some at a time, since NumPy copies labels.
+    for begin in range(0, labels.size, _PIECE):
+        some = labels[begin : begin + _PIECE]
+        if some.min() < 0 or some.max() >= totals.shape[0]:
+            return begin + int(np.argmax((some < 0) | (some >= totals.shape[0])))
+        with np.errstate(all="ignore"):
+            np.add.at(totals, some, values[begin : begin + _PIECE])
     return -1
 
 

@@ -85,6 +85,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             f"habits: {counts['works']} of {counts.total()} work, {counts['says']} say the way, "
             f"{without} raise without the way"
         )
+    odd = Counter(dict(one.user_properties).get("odd_csv") for one in reports)
+    if odd.pop(None, 0) and odd:  # of tests/laws/test_odd_csv_files.py
+        counts_text = ", ".join(f"{count} {what}" for what, count in sorted(odd.items()))
+        terminalreporter.write_line(f"odd CSV files: {odd.total()} right or with the way: {counts_text}")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

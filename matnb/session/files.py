@@ -47,8 +47,8 @@ def load(
     ----------
     path
         ``.mtx`` and ``.mtx.gz`` (Matrix Market), ``.npz`` (SciPy's sparse and matnb's own), ``.npy``,
-        ``.graph`` (METIS), ``.csv``, ``.csv.gz``, ``.csv.zst``, ``.parquet``, ``.arrow`` and ``.feather``
-        (tables), ``.e`` and ``.txt`` (edge lists), ``.svm`` and
+        ``.graph`` (METIS), ``.csv`` and ``.tsv`` (also ``.csv.gz``, ``.zst``, ``.bz2``, ``.xz``, ``.zip``),
+        ``.parquet``, ``.arrow`` and ``.feather`` (tables), ``.e`` and ``.txt`` (edge lists), ``.svm`` and
         ``.libsvm`` (rows of svmlight), ``.ldac`` (documents of LDA-C). A path, or a url that fsspec reads,
         such as ``https://``, ``s3://`` and ``memory://``, by each worker on its own. Several tables with the
         same columns are loaded as one: those of a folder, of a pattern such as ``"trips/*.csv"`` (both in the
@@ -66,22 +66,31 @@ def load(
         contributions of the blocks, so that the last bits depend on how the array is split; "auto" starts
         like "none", and builds the transpose once it has been used often enough to pay off.
     **options
-        Of the reader; for edge lists ``directed=True, relabel=True, weights="auto", self_loops="keep",
-        duplicates=..., num_vertices=None, skip=0,
-        comments="#%"``; for tables ``columns=[...], dtype=None``; for svmlight
-        ``zero_based="auto", n_features=None``; and for CSV:
+        Of the reader, by the kind of file.
 
-        - ``delimiter=None``: the character between fields; None is a comma, or a semicolon, tab or "|" where
-          only these make equally long rows
-        - ``header="infer", names=None``: as in pandas, ``names`` of a file without a header, or with
-          ``header=0`` instead of the header's
-        - ``na_values=[...], keep_default_na=True``: more texts or numbers that stand for no value, for all
-          columns or by name, and whether empty fields, NA, null and the like do. What is quoted is text, as
-          ``"NA"`` and ``"02134"``, unless it is in ``na_values``
-        - ``encoding="utf-8", decimal=".", thousands=None, comment=None``: of the text, and the characters in
-          numbers and before comments
-        - ``quoted_text=True``: False takes no notice of quotes, for files in which numbers are quoted as well
-        - ``skip=0``: lines at the beginning that are not read
+        Edge lists: ``directed=True, relabel=True, weights="auto", self_loops="keep", duplicates=...,
+        num_vertices=None, skip=0, comments="#%"``. svmlight and LDA-C: ``zero_based="auto",
+        n_features=None``. Tables of every kind: ``columns`` (list of names, or of numbers from 0 on): those
+        that are read, in that order; ``dtype`` (a dtype, or a dict by name): instead of that of the file, and
+        "text" for what has to stay as it is written. CSV, in pandas' words:
+
+        - ``delimiter`` or ``sep`` (str or None): the character between fields, or ``"\\s+"`` for any number
+          of spaces; None finds the comma, semicolon, tab, bar or space that makes equally long rows
+        - ``header`` (int, bool, None or "infer"), ``names`` (list of str): which line has the names, and
+          other names; with ``names`` alone there is no header
+        - ``skip`` or ``skiprows`` (int, or list of int): how many lines at the beginning are not read, or
+          which, counted from 0: ``[1]`` leaves out units under the header
+        - ``nrows`` (int): how many rows are read; ``usecols`` (list): the same as ``columns``
+        - ``na_values`` (str, number, list, or dict by name), ``keep_default_na`` (bool): more texts or
+          numbers that stand for no value, and whether empty fields, NA, null and the like do. What is quoted
+          is text, as ``"NA"`` and ``"02134"``, unless it is in ``na_values``
+        - ``parse_dates`` (list): columns that have to be dates or times, in quotes too; those of ISO 8601
+          are found without it
+        - ``decimal``, ``thousands`` (str): the characters in numbers; decimal commas are found in files that
+          commas do not separate
+        - ``encoding`` (str): of the text, "utf-8" or what a mark at its beginning tells; ``comment`` (str):
+          the character before comments
+        - ``quoted_text`` (bool): False takes no notice of quotes, for files in which numbers are quoted, too
 
     Returns
     -------
@@ -104,11 +113,13 @@ def load(
     Warns
     -----
     FileContentWarning
-        If columns of CSV stay text since no type of numbers holds their whole numbers exactly. If the first
-        line of an edge list contains the number of edges that follow: it may be a header, which ``skip=1``
-        leaves out. If its third column seems to be times (whole numbers of 9 or 10 digits, or the same in
-        finer units, in a narrow range): they are taken as weights unless ``weights=False``. The numbers of
-        vertices, edges, merged edges and self-loops are shown under the cell and by :func:`matnb.stamp`.
+        If columns of CSV stay text since no type of numbers holds their whole numbers exactly, and if a CSV
+        file may mean something else than what was read; the message names the option that says so. If the
+        first line of an edge list contains the number of edges that follow: it may be a header, which
+        ``skip=1`` leaves out. If its third column seems to be times (whole numbers of 9 or 10 digits, or the
+        same in finer units, in a narrow range): they are taken as weights unless ``weights=False``. The
+        numbers of vertices, edges, merged edges and self-loops are shown under the cell and by
+        :func:`matnb.stamp`.
     """
     if transpose not in ("auto", "keep", "none"):
         raise OptionError(f"transpose={transpose!r}: choose 'auto', 'keep' or 'none'")

@@ -371,7 +371,8 @@ def files(
     shuffle, seed
         As in :func:`memory`: files are read in random order, and rows are shuffled within 64 batches.
     **options
-        Of the reader, as in :func:`matnb.load`: ``columns=`` of tables; of svmlight and LDA-C ``n_features=``
+        Of the reader, as in :func:`matnb.load`: ``columns=`` of tables, those of CSV; of svmlight and LDA-C
+        ``n_features=``
         (and ``zero_based=``), without which everything is read once to find out.
 
     Raises
@@ -401,6 +402,8 @@ def files(
             f"the values of {names} in the names of folders are not read here; mn.load reads them as columns",
             FileContentWarning,
         )
+    if len(paths) > 1 and options.get("nrows") is not None:
+        raise OptionError(f"nrows={options['nrows']!r} is of one file: take the first batches of several")
     rows = [_opened(path, target, kind, options) for path in paths]
     return BatchSource(_Files(rows), batch_size, drawn_from(shuffle, seed))
 

@@ -16,10 +16,12 @@ import numpy as np
 from matnb.errors import NotFittedError, OptionError, ShapeError, UnsupportedError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
-from matnb.lazy.evaluator import evaluator
+from matnb.lazy.evaluator import evaluator, shown
 from matnb.lazy.nesting import put_together, taken_apart
 from matnb.learn.arguments import checked, names_of, weights_from
 from matnb.learn.named_arguments import Named
+from matnb.pictures.escaping import escaped, shortened
+from matnb.pictures.quantities import shape_text
 
 
 class Estimator(Named):
@@ -129,6 +131,61 @@ class Estimator(Named):
             if not _is_same(getattr(self, name), parameter.default)
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": estimator_html(self)}
+
+
+_CELL = "padding:0 14px 0 0;border:none;background:transparent;text-align:left;vertical-align:top"
+_LONGEST = 90  # letters of a value
+
+
+def estimator_html(estimator: Estimator) -> str:
+    """Return an estimator as HTML: its arguments, those that were changed first, and what it learned.
+
+    Nothing is computed: of what was learned small values are seen that are there, and else shapes.
+    """
+    known = inspect.signature(type(estimator)).parameters
+    given = [(name, getattr(estimator, name), parameter.default) for name, parameter in known.items()]
+    given.sort(key=lambda one: _is_same(one[1], one[2]))  # which keeps the order of others
+    changed = sum(not _is_same(value, usual) for _, value, usual in given)
+    arguments = [(name, _shortly(value), _is_same(value, usual)) for name, value, usual in given]
+    learned = [
+        (name, _shortly(value), False)
+        for name, value in vars(estimator).items()
+        if name.endswith("_") and not name.startswith("_")
+    ]
+    state = "fitted" if estimator.__sklearn_is_fitted__() else "not fitted"
+    title = f"{len(given)} arguments, {changed} of them changed" if given else "no arguments"
+    below = f"{_opened('learned', learned, True)}" if learned else ""
+    return (
+        f"<div><div><b>{escaped(type(estimator).__name__)}</b> "
+        f'<span style="opacity:.7">{state}</span></div>{_opened(title, arguments, not learned)}{below}</div>'
+    )
+
+
+def _opened(title: str, rows: list[tuple[str, str, bool]], is_open: bool) -> str:
+    cells = "".join(
+        f'<tr style="background:transparent;opacity:{0.6 if is_faint else 1}">'
+        f'<td style="{_CELL}">{escaped(name)}</td>'
+        f'<td style="{_CELL}"><code style="white-space:pre-wrap">{escaped(text)}</code></td></tr>'
+        for name, text, is_faint in rows
+    )
+    state = ' open="open"' if is_open else ""
+    return (
+        f'<details{state} style="margin:2px 0"><summary style="cursor:pointer">{escaped(title)}</summary>'
+        f'<table style="border-collapse:collapse;border:none;margin:2px 0 2px 14px">{cells}</table></details>'
+    )
+
+
+def _shortly(value: Any) -> str:
+    if isinstance(value, DistArray):
+        seen = shown(value.expression).value
+        kind = f"{shape_text(value.shape)} {value.dtype}"
+        return f"{seen}  ({kind})" if seen and len(seen) <= _LONGEST and "\n" not in seen else kind
+    if isinstance(value, np.ndarray) and value.size > 8:
+        return f"{shape_text(value.shape)} {value.dtype}"
+    return shortened(repr(value), _LONGEST)
 
 
 def _not_fitted(message: str) -> NotFittedError:

@@ -30,12 +30,13 @@ from matnb.magics import options
 from matnb.magics.cell import Cell, Progress, array_of
 from matnb.magics.failures import ShownShortly, leave_plain_cells, shorten_plain_cells
 from matnb.magics.options import CELL, COMMANDS, OptionParser
-from matnb.magics.summary import asked_text, setting_text, show_memo, status_text
+from matnb.magics.summary import asked_text, session_bundle, setting_text, show_memo, status_text
 from matnb.pictures.escaping import LONGEST_NAME, shortened
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.explain import LAST_VALUE
 from matnb.plan.simulate import Cluster
 from matnb.session import (
+    Session,
     active_session,
     connect,
     current_session,
@@ -527,6 +528,7 @@ class ValueDisplay:
         formatters = self._shell.display_formatter
         for kind in _SHOWN:
             formatters.mimebundle_formatter.for_type(kind, self.bundle)
+        formatters.mimebundle_formatter.for_type(Session, session_bundle)
         formatters.ipython_display_formatter.for_type(HistoryView, self.show_history)
         formatters.ipython_display_formatter.for_type(Later, self.show_later)
 
@@ -537,6 +539,7 @@ class ValueDisplay:
             formatters.mimebundle_formatter.pop(kind, None)
         for kind in (HistoryView, Later):
             formatters.ipython_display_formatter.pop(kind, None)
+        formatters.mimebundle_formatter.pop(Session, None)
 
     def bundle(
         self, value: HistoryView | Later | Diagnosis, include: object = None, exclude: object = None

@@ -9,6 +9,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from matnb.balance.decision import Decision, HistoryItem
 from matnb.events import LoopFinished, Rebalanced
 from matnb.lazy.recording import Recording
+from matnb.pictures.escaping import escaped
 from matnb.pictures.facts import HistoryFacts
 from matnb.pictures.history import decisions_text, is_repeatable, last_text
 from matnb.pictures.memo import MemoEntry, memo_html, memo_text
@@ -16,7 +17,7 @@ from matnb.pictures.picture import Picture
 from matnb.pictures.quantities import bytes_text, plural_text
 from matnb.pictures.summary import LoopFacts, RepartitionFacts, SummaryFacts, summary_html, summary_text
 from matnb.plan.report import RunReport
-from matnb.session import Status
+from matnb.session import Session, Status
 from matnb.session.history_view import HistoryView, decision_facts
 
 QUIET_SECONDS = 0.2  # live, a shorter run shows only its value
@@ -120,6 +121,16 @@ def status_text(status: Status) -> str:
         memo += f"; {bytes_text(status.file_bytes)} of files in {status.memo_dir}"
     gone = f"{status.workers_text}\n" if status.workers_text else ""
     return f"{status.description}; engine {status.engine}\n{gone}{kept}\n{memo}"
+
+
+def session_bundle(session: Session, include: object = None, exclude: object = None) -> dict[str, str]:
+    """Return a session as text and as HTML: what it runs on, and what it keeps."""
+    if session.ended:
+        return {"text/plain": repr(session), "text/html": f"<div>{escaped(repr(session))}</div>"}
+    first, *rest = status_text(session.status()).splitlines()
+    below = "".join(f"<div>{escaped(line)}</div>" for line in rest)
+    html = f'<div><div><b>{escaped(first)}</b></div><div style="opacity:.8">{below}</div></div>'
+    return {"text/plain": "\n".join([repr(session), *rest]), "text/html": html}
 
 
 def show_memo(entries: Sequence[MemoEntry], live: bool, shell: InteractiveShell) -> None:

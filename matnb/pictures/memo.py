@@ -75,22 +75,33 @@ def _html_row(tag: str, row: Sequence[str]) -> str:
     return f'<tr style="background:transparent">{cells}</tr>'
 
 
+def _gathered(entries: Sequence[MemoEntry]) -> list[list[MemoEntry]]:
+    # Those that are written alike, as the first rows of a table's columns, in one.
+    alike: dict[tuple[object, ...], list[MemoEntry]] = {}
+    for one in entries:
+        key = (one.names, one.expression, one.shape, one.dtype, one.where, one.has_handle)
+        alike.setdefault(key, []).append(one)
+    return list(alike.values())
+
+
 def _rows(entries: Sequence[MemoEntry], measured: bool, longest: int | None) -> list[tuple[str, ...]]:
-    every = [_COLUMNS, *(_row(one, longest) for one in entries[:MAX_ROWS])]
+    every = [_COLUMNS, *(_row(some, longest) for some in _gathered(entries)[:MAX_ROWS])]
     return every if measured else [row[:-1] for row in every]
 
 
-def _row(one: MemoEntry, longest: int | None) -> tuple[str, ...]:
+def _row(some: Sequence[MemoEntry], longest: int | None) -> tuple[str, ...]:
+    one, seconds = some[0], sum(each.seconds for each in some)
     text = ", ".join(one.names) or " ".join(one.expression.split())
+    count = f"{count_text(len(some))} of " if len(some) > 1 else ""
     return (
-        text if longest is None else _shortened(text, longest),
+        count + (text if longest is None else _shortened(text, longest - len(count))),
         shape_text(one.shape),
         one.dtype,
-        bytes_text(one.num_bytes),
-        count_text(one.hits),
+        bytes_text(sum(each.num_bytes for each in some)),
+        count_text(sum(each.hits for each in some)),
         one.where,
         "yes" if one.has_handle else "",
-        seconds_text(one.seconds) if one.seconds > 0 else "",
+        seconds_text(seconds) if seconds > 0 else "",
     )
 
 
@@ -107,7 +118,6 @@ def _sum(entries: Sequence[MemoEntry]) -> str:
         if here:
             place = {"workers": "on workers", "value": "as values", "disk": "on disk"}[where]
             words.append(f"{bytes_text(sum(one.num_bytes for one in here))} {place}")
-    more = (
-        f"; {plural_text(len(entries) - MAX_ROWS, 'more entry')} not shown" if len(entries) > MAX_ROWS else ""
-    )
+    hidden = sum(map(len, _gathered(entries)[MAX_ROWS:]))
+    more = f"; {plural_text(hidden, 'more entry')} not shown" if hidden else ""
     return f"{', '.join(words)}{more}"

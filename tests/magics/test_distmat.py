@@ -455,3 +455,15 @@ def test_a_cell_is_told_which_line_makes_a_sparse_array_dense(shell):
     assert "dense" not in quiet
     text = (np.exp(shell.user_ns["A"]) + 1).explain(stage="plan")
     assert "exp((1000, 1000) float64 sparse) makes a sparse array dense" in text
+
+
+def test_a_session_shows_what_it_keeps(shell):
+    run(shell, "mn.start(workers=1, threads=2, processes=False)\nx = mn.ones(1000).persist()")
+    format_value = shell.display_formatter.format
+    bundle, _ = format_value(mn.current_session())
+    assert "<b>1 worker x 2 threads" in bundle["text/html"]
+    assert "1 array kept, 8 kB of" in bundle["text/html"]
+    assert bundle["text/plain"].startswith("Session on 1 worker x 2 threads")
+    session = mn.current_session()
+    mn.stop()
+    assert "Session (ended)" in format_value(session)[0]["text/html"]

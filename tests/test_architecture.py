@@ -121,6 +121,8 @@ ONE_IMPORTER = {
     "matnb/tables/datetimes.py": "pandas' names for parts of times, which the column has or gives",
     "matnb/tables/frame.py": LARGE,
     "matnb/tables/joining.py": LARGE,
+    "matnb/tables/aggregates.py": "what pandas' forms say; groups compute it",
+    "matnb/tables/group_keys.py": LARGE,
     "matnb/tables/places.py": "which rows are meant; its importer is what is done with all",
     "matnb/tables/strings.py": LARGE,
     "matnb/widgets/busy_history.py": "rings of numbers, which change; the state beside them is frozen",
@@ -142,7 +144,7 @@ OVER_LIMIT = {
     "matnb/blocks/kernels/tiles.py": 520,
     "matnb/pictures/graph.py": 552,
     "tests/backend/test_executor.py": 520,
-    "tests/test_architecture.py": 612,
+    "tests/test_architecture.py": 614,
 }
 # Algorithms read as the mathematics: each is short, is written on arrays alone, and never goes through one.
 ALGORITHMS = ("graph", "linalg", "learn")

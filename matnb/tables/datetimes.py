@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matnb.errors import DTypeError, OptionError
+from matnb.errors import DTypeError
 from matnb.io.durations import PER_DAY, PER_SECOND
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pandas_names import OF_TIMES, no_table_name
@@ -22,8 +22,6 @@ _MONTHS = (
 )
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _SAME = ("year", "month", "day", "hour", "minute", "second", "weekday")  # as the column has them
-_UNITS = {"D": "day", "h": "hour", "H": "hour", "min": "minute", "T": "minute", "s": "second", "S": "second"}
-_UNITS |= {"MS": "month", "YS": "year"}
 
 
 class TimeMethods:
@@ -141,8 +139,19 @@ class TimeMethods:
         return self._column.truncate("day")
 
     def floor(self, freq: str) -> TimeColumn:
-        """Return the times rounded down to "D", "h", "min" or "s"."""
-        return self._column.truncate(_unit_of(freq))
+        """Return times rounded down to steps: "D", "h", "15min", "W", "MS", "QS", "YS" and the like.
+
+        Weeks begin on Monday; "W-SAT" are those that end on Saturday. Weeks, months, quarters and years are
+        named by their first day. Of times with a zone steps are those of its clocks.
+
+        Raises
+        ------
+        OptionError
+            For another step.
+        """
+        from matnb.tables.steps import floored_to  # which is of such columns
+
+        return floored_to(self._column, freq)
 
     def strftime(self, date_format: str) -> TextColumn:
         """Return the times as text in a form such as ``"%Y-%m"``, each distinct one in this process.
@@ -232,14 +241,6 @@ def _plain_date(days: Any) -> Any:
     from matnb.tables.times import TimeColumn  # whose methods these are
 
     return TimeColumn(days, "datetime", "D", may_miss=False)
-
-
-def _unit_of(freq: str) -> str:
-    if freq not in _UNITS:
-        raise OptionError(
-            f"floor({freq!r}): choose 'D', 'h', 'min' or 's'; x.truncate(\"month\") is of months"
-        )
-    return _UNITS[freq]
 
 
 class HasTimes:

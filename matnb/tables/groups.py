@@ -11,19 +11,20 @@ import numpy as np
 from matnb.errors import DTypeError, OptionError
 from matnb.io.durations import NO_TIME
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import arange
+from matnb.lazy.creation import arange, full
+from matnb.lazy.evaluator import asked
 from matnb.lazy.foreign_names import refuse_dask
 from matnb.lazy.functions.grouping import GroupBy, groupby
+from matnb.tables.aggregates import METHODS, OF_NUMBERS, aggregates_of
 from matnb.tables.columns import Column, TextColumn
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pandas_names import OF_GROUPS, no_table_name
+from matnb.tables.rows import at_places
 from matnb.tables.times import TimeColumn
 
 if TYPE_CHECKING:
     from matnb.tables.table import Table
 
-_METHODS = ("count", "sum", "mean", "std", "min", "max", "median", "nunique", "first", "last")
-_OF_NUMBERS = ("sum", "mean", "std", "median")  # the others are of text and times too
 _MOST_SHOWN = 100_000  # groups of a result that is looked at at once
 
 
@@ -88,23 +89,23 @@ class TableGroups:
     b         5.0
     """
 
-    def __init__(self, table: Table, names: tuple[str, ...], values: tuple[str, ...]) -> None:
-        self._table, self._names, self._values = table, names, values
+    def __init__(self, table: Table, keys: Table, values: tuple[str, ...], is_chosen: bool = False) -> None:
+        self._table, self._keys, self._values, self._is_chosen = table, keys, values, is_chosen
         self._known: tuple[Table, Keyed] | None = None
 
     def __getitem__(self, names: str | list[str]) -> TableGroups:
-        found = TableGroups(self._table, self._names, self._table._named(names))
+        found = TableGroups(self._table, self._keys, self._table._named(names), True)
         found._known = self._known
         return found
 
     def __repr__(self) -> str:
-        return f"groups of {len(self._table):,} rows by {', '.join(map(repr, self._names))}"
+        return f"groups of {len(self._table):,} rows by {', '.join(map(repr, self._keys))}"
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             refuse_dask(name, "a table's groups", "call one of their methods, such as size()")
             raise AttributeError(name)
-        raise no_table_name("TableGroups", name, OF_GROUPS, lambda: ("size", *_METHODS))
+        raise no_table_name("TableGroups", name, OF_GROUPS, lambda: ("size", "agg", *METHODS))
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self._table.columns)
@@ -112,8 +113,11 @@ class TableGroups:
     def _grouped(self) -> tuple[Table, Keyed]:
         # The rows that have all keys, and their groups.
         if self._known is None:
-            table = self._table.dropna(list(self._names))
-            self._known = table, keyed(table, self._names)
+            table, keys = self._table, self._keys
+            there = keys.dropna()
+            if there is not keys:
+                table = table._rows(~keys.missing())
+            self._known = table, keyed(there, keys.columns)
         return self._known
 
     def size(self, name: str = "size") -> Table:
@@ -129,6 +133,10 @@ class TableGroups:
         """Return the sum of each group; 0 if all values are missing."""
         return self._each("sum")
 
+    def prod(self) -> Table:
+        """Return the product of each group; 1 if all values are missing."""
+        return self._each("prod")
+
     def mean(self) -> Table:
         """Return the mean of each group."""
         return self._each("mean")
@@ -136,6 +144,10 @@ class TableGroups:
     def std(self) -> Table:
         """Return the sample standard deviation of each group (ddof=1)."""
         return self._each("std")
+
+    def var(self) -> Table:
+        """Return the sample variance of each group (ddof=1)."""
+        return self._each("var")
 
     def min(self) -> Table:
         """Return the minimum of each group; text is ordered by code point."""
@@ -149,6 +161,16 @@ class TableGroups:
         """Return the median of each group."""
         return self._each("median")
 
+    def quantile(self, q: float = 0.5) -> Table:
+        """Return a quantile of each group, interpolated linearly between values.
+
+        Raises
+        ------
+        OptionError
+            For a ``q`` that is not a number in [0, 1].
+        """
+        return self._each("quantile", q)
+
     def nunique(self) -> Table:
         """Return the number of distinct values in each group."""
         return self._each("nunique")
@@ -160,6 +182,93 @@ class TableGroups:
     def last(self) -> Table:
         """Return the last value of each group that is not missing."""
         return self._each("last")
+
+    def agg(self, func: object = None, **named: object) -> Table:
+        """Return several results of each group at once.
+
+        Parameters
+        ----------
+        func
+            A method's name, or a list of them, for all selected columns; or a mapping of columns to names or
+            lists. ``len`` and NumPy's functions, such as ``np.sum``, stand for the methods of their names.
+        named
+            Columns of the result: pairs of a column and a method, as in ``total=("fare", "sum")``; of one
+            selected column a method alone.
+
+        Returns
+        -------
+        Table
+            The keys, ascending, and a column for each result. A list of methods gives columns such as
+            ``fare_mean`` and ``fare_max``, or ``mean`` and ``max`` of one selected column; tables have no
+            columns of two levels.
+
+        Raises
+        ------
+        ColumnError
+            For an unknown column.
+        DTypeError
+            For a method that is of numbers, and another column.
+        OptionError
+            For an unknown method, a function of another kind, or nothing to compute.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> t = mn.table({"zone": ["b", "a", "b"], "fare": [6.0, 9.0, 7.0]})
+        >>> print(t.groupby("zone").agg(trips=("fare", "size"), total=("fare", "sum")))
+        2 rows x 3 columns
+        zone  trips    total
+        text  int64  float64
+        a         1      9.0
+        b         2     13.0
+        """
+        wanted = aggregates_of(func, named, self._values, self._is_chosen, self._table)
+        table, known = self._grouped()
+        twice = next((one.name for one in wanted if one.name in self._keys), None)
+        if twice is not None:
+            raise OptionError(f"agg: a result and a key would both be called {twice!r}: give it another name")
+        for one in wanted:
+            if one.method in OF_NUMBERS and not has_numbers(table[one.column], one.method):
+                self._refuse(one.method, one.column)
+        return self._result({one.name: _of_groups(table, known, one.column, one.method) for one in wanted})
+
+    aggregate = agg
+
+    def transform(self, func: object) -> DistArray | Column:
+        """Return for each row of the table its group's result, missing where a key is.
+
+        Parameters
+        ----------
+        func
+            A method's name, such as "mean", of the one column that is selected.
+
+        Raises
+        ------
+        OptionError
+            For other than one column.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> t = mn.table({"zone": ["b", "a", "b"], "fare": [6.0, 9.0, 8.0]})
+        >>> (t["fare"] - t.groupby("zone")["fare"].transform("mean")).compute()
+        array([-1.,  0.,  1.])
+        """
+        if len(self._values) != 1:
+            raise OptionError(
+                f'transform of {len(self._values)} columns: select one, as in groups["tip"].transform("mean")'
+            )
+        ((_, name, method),) = aggregates_of(func, {}, self._values, self._is_chosen, self._table)
+        table, known = self._grouped()
+        if method in OF_NUMBERS and not has_numbers(table[name], method):
+            self._refuse(method, name)
+        made = _of_groups(table, known, name, method)
+        gone = self._keys.missing() if known.numbers.shape != (len(self._table),) else None
+        if gone is None:
+            return at_places(made, known.numbers)
+        places: Any = full(len(self._table), -1, np.int64)
+        places[~gone] = known.numbers
+        return at_places(made, places, may_miss=True)
 
     def nested(self, name: str | None = None) -> Any:
         """Return the values of each group, in row order, as a segment of a :class:`matnb.nested.NestedArray`.
@@ -211,35 +320,46 @@ class TableGroups:
             values, groups = values[there], groupby(known.numbers[there], num_groups=known.num_groups)
         return groups.nested(values)
 
-    def _each(self, method: str) -> Table:
+    def _each(self, method: str, q: float = 0.5) -> Table:
         table, known = self._grouped()
-        names = [name for name in self._values if method not in _OF_NUMBERS or _has_numbers(table[name])]
+        names = [
+            name for name in self._values if method not in OF_NUMBERS or has_numbers(table[name], method)
+        ]
         bad = [name for name in self._values if name not in names]
-        if not names or (bad and len(self._values) < len(table.columns) - len(self._names)):
-            good = [name for name in table.columns if _has_numbers(table[name])]
-            raise DTypeError(
-                f"{method} of column {(bad or [''])[0]!r}, which is not numeric; numeric columns: "
-                f"{', '.join(map(repr, good)) or 'none'}"
-            )
-        return self._result({name: _of_groups(table, known, name, method) for name in names})
+        if not names or (bad and self._is_chosen):
+            self._refuse(method, (bad or [""])[0])
+        return self._result({name: _of_groups(table, known, name, method, q) for name in names})
+
+    def _refuse(self, method: str, name: str) -> NoReturn:
+        table = self._table
+        good = [one for one in table.columns if has_numbers(table[one], method)]
+        raise DTypeError(
+            f"{method} of column {name!r}, which is not numeric; numeric columns: "
+            f"{', '.join(map(repr, good)) or 'none'}"
+        )
 
     def _result(self, values: dict[str, DistArray | Column]) -> Table:
         _, known = self._grouped()
-        keys = dict(zip(self._names, known.keys, strict=True))
+        keys = dict(zip(self._keys.columns, known.keys, strict=True))
         made = type(self._table)({**keys, **values}, frozenset(keys))
         return made._look() if len(made) <= _MOST_SHOWN else made
 
 
-def _has_numbers(column: DistArray | Column) -> bool:
-    return isinstance(column, DistArray | MaskedColumn) or (
-        isinstance(column, TimeColumn) and column.word == "timedelta"
-    )
+def has_numbers(column: DistArray | Column, method: str = "sum") -> bool:
+    """Tell whether a method of numbers can be had of a column; of times, as of their differences."""
+    if isinstance(column, TimeColumn):
+        if column.word == "timedelta":
+            return method not in ("prod", "var")
+        return method in ("mean", "median", "quantile", "std")
+    return isinstance(column, DistArray | MaskedColumn)
 
 
-def _of_groups(table: Table, known: Keyed, name: str, method: str) -> DistArray | Column:
+def _of_groups(table: Table, known: Keyed, name: str, method: str, q: float = 0.5) -> DistArray | Column:
     column, mask = table[name], table._missing(name)
+    if method == "size":
+        return known.groups.count()
     values: Any = column.codes if isinstance(column, Column) else column
-    if method in ("sum", "mean", "std", "median") and values.dtype.kind == "b":
+    if method in OF_NUMBERS and values.dtype.kind == "b":
         values = values.astype(np.int64)
     groups = known.groups
     if mask is not None:  # rows with a value alone, in the same groups
@@ -248,28 +368,44 @@ def _of_groups(table: Table, known: Keyed, name: str, method: str) -> DistArray 
         groups = groupby(known.numbers[there], num_groups=known.num_groups)
     if method == "count":
         return groups.count()
-    if method == "std":
-        found: Any = _spread(groups, values)
-    else:
-        found = getattr(groups, method)(values)
+    if isinstance(column, TimeColumn) and method in OF_NUMBERS:
+        return _of_times(column, groups, values, method, q)
+    if method in ("std", "var"):
+        return _spread(groups, values, method)
+    found: Any = groups.quantile(values, q) if method == "quantile" else getattr(groups, method)(values)
     if method == "nunique":
         return found  # type: ignore[no-any-return]  # a handle
     if mask is not None and method in ("min", "max", "first", "last"):
         return _unless_empty(column, found, groups.count() == 0)
-    if isinstance(column, TextColumn):
+    if isinstance(column, TextColumn | TimeColumn):
         return column._like(found, may_miss=False)
-    if isinstance(column, TimeColumn):
-        if found.dtype.kind == "f":
-            is_none = found != found
-            found = np.where(is_none, NO_TIME, np.where(is_none, 0.0, found).astype(np.int64))
-        return column._like(found)
     return found  # type: ignore[no-any-return]
 
 
-def _spread(groups: GroupBy, values: DistArray) -> DistArray:
+def _of_times(column: TimeColumn, groups: GroupBy, values: Any, method: str, q: float) -> TimeColumn:
+    # Of their differences from the first one, which doubles hold where they do not hold times.
+    first = 0
+    if column.word == "datetime":
+        first = int(asked(values.min().expression, "the first time")) if len(values) else 0
+        values = values - first
+    if method == "sum":
+        return column._like(groups.sum(values))
+    if method == "std":
+        found: Any = _spread(groups, values, method)
+    else:
+        found = groups.quantile(values, q) if method == "quantile" else getattr(groups, method)(values)
+    is_none = found != found
+    codes: Any = np.where(is_none, NO_TIME, np.where(is_none, 0.0, found).astype(np.int64))
+    if method == "std":
+        return TimeColumn(codes, "timedelta", "s" if column.unit == "D" else column.unit)
+    codes = np.where(is_none, NO_TIME, codes + first)
+    return column._like(codes, may_miss=True)
+
+
+def _spread(groups: GroupBy, values: DistArray, method: str) -> DistArray:
     # Of a group of one row there is none: 0 / 0.
     counts: Any = groups.count()
-    found: Any = groups.std(values, ddof=1)
+    found: Any = getattr(groups, method)(values, ddof=1)
     return np.where(counts > 1, found, np.nan)  # type: ignore[return-value]
 
 

@@ -24,6 +24,7 @@ OF_TABLES = _ways(
         "n_unique": "t.nunique()", "height": "len(t)", "width": "len(t.columns)",
         "iterrows itertuples iter_rows": "t.to_pandas().itertuples(); column arithmetic needs no loop",
         "sort": "t.sort_values(columns, ascending=False)", "top_k": "t.nlargest(n, columns)",
+        "resample": 't.groupby("pickup", freq="D")',
         "bottom_k": "t.nsmallest(n, columns)", "join": 't.merge(other, on="zone", how="left")',
         "set_index index": 't[t["id"] == value]: a table has no index, and rows are picked by their values',
         "append extend vstack": "mn.concat([t, u])", "T transpose": "t.to_matrix(columns).T",
@@ -40,7 +41,7 @@ OF_TABLES = _ways(
     }
 )  # fmt: skip
 
-_ELSEWHERE = "sort_index melt stack unstack explode join_asof resample lookup xs wide_to_long"
+_ELSEWHERE = "sort_index melt stack unstack explode join_asof lookup xs wide_to_long"
 OF_TABLES |= dict.fromkeys(
     _ELSEWHERE.split(), "do it in pandas or polars, from t.to_pandas() or t.to_polars(), then mn.table(frame)"
 )
@@ -50,7 +51,7 @@ OF_COLUMNS = _ways(
         "dt": "x.to_datetime(format).dt.hour, of text", "str": "x.map(fn) for distinct values",
         "categories cat": "x.unique(), or x.codes", "is_null": "x.isna()", "is_not_null": "x.notna()",
         "is_in": "x.isin(values)", "n_unique": "x.nunique()", "is_between": "x.between(left, right)",
-        "values": "x.to_numpy()", "floor round ceil": "x.truncate(unit)", "cast": "x.astype(dtype)",
+        "values": "x.to_numpy()", "floor round ceil": "x.dt.floor(freq)", "cast": "x.astype(dtype)",
         "fill_null": "x.fillna(value)", "drop_nulls": "x.dropna()", "apply": "x.map(fn)",
         "iloc loc iat at": "x[:5], x[mask], or x[[3, 1]]", "drop_duplicates": "x.unique()",
         "to_dict": "x.tolist()", "to_frame": "mn.table({name: x})", "index": "np.arange(len(x))",
@@ -63,7 +64,7 @@ OF_COLUMNS = _ways(
 OF_TIMES = _ways(
     {
         "ceil round": "x.dt.floor(freq), and np.where(x > floor, ...)", "time": "x - x.dt.normalize()",
-        "to_period": 'x.truncate("month")', "to_pydatetime": "x.to_numpy().astype(object)",
+        "to_period": 'x.dt.floor("MS")', "to_pydatetime": "x.to_numpy().astype(object)",
         "week weekofyear": 'x.dt.isocalendar()["week"]', "components": "x.dt.days and x.dt.seconds",
         "daysinmonth": "x.dt.days_in_month", "nanosecond": "x.codes % 1000", "truncate": "x.truncate(unit)",
         "as_unit": "x.to_unit(unit)",
@@ -84,7 +85,10 @@ OF_TEXTS = _ways(
 
 OF_GROUPS = _ways(
     {
-        "agg aggregate apply": 'groups["tip"].mean(), a method at a time',
+        "apply pipe": 'groups["tip"].agg(["mean", "max"]), or groups.nested("tip") for another function',
+        "resample rolling": 't.groupby("pickup", freq="D")', "cumsum cumcount rank shift diff": (
+            "mn.groupby(keys), which has a value for each row too"
+        ),
         "value_counts": "groups.size()",
     }
 )  # fmt: skip

@@ -19,7 +19,8 @@ from matnb.pictures.quantities import bytes_text
 from matnb.tables import numbers as _numbers  # noqa: F401  gives arrays the methods of columns
 from matnb.tables.columns import Column, TextColumn, check_length, is_missing
 from matnb.tables.frame import FrameMethods
-from matnb.tables.groups import TableGroups, keyed
+from matnb.tables.group_keys import groupby
+from matnb.tables.groups import keyed
 from matnb.tables.incoming import column_from, columns_from, columns_of_mapping
 from matnb.tables.joining import merge
 from matnb.tables.masked import MaskedColumn
@@ -221,39 +222,9 @@ class Table(FrameMethods):
         return found
 
     merge, sort_values, nlargest, nsmallest = merge, sort_values, nlargest, nsmallest
+    groupby = groupby
 
     # Groups and statistics
-
-    def groupby(self, by: str | Sequence[str]) -> TableGroups:
-        """Group the rows by the values of one or more columns; rows with a missing key are left out.
-
-        Returns
-        -------
-        TableGroups
-            ``t.groupby("zone")["tip"].mean()`` is a table of the zones, ascending, and their mean tips. Also
-            size, count, sum, std, min, max, median, nunique, first and last; ``nested`` has all values.
-
-        Raises
-        ------
-        ColumnError
-            For an unknown column.
-
-        Examples
-        --------
-        >>> import matnb as mn
-        >>> t = mn.table({"zone": ["b", "a", "b"], "tip": [1.0, 2.0, 4.0]})
-        >>> print(t.groupby("zone")["tip"].mean())
-        2 rows x 2 columns
-        zone      tip
-        text  float64
-        a         2.0
-        b         2.5
-        """
-        names = self._named(by)
-        if not names:
-            raise OptionError("groupby: give at least one column")
-        rest = tuple(name for name in self.columns if name not in names)
-        return TableGroups(self, names, rest)
 
     def value_counts(self, name: str | Sequence[str]) -> Table:
         """Return the counts of a column's values, or of rows' of several, the most frequent first.

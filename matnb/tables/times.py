@@ -427,7 +427,7 @@ class TimeColumn(HasTimes, OrderedColumn):
         if wanted in ("M", "Y"):
             self._check("datetime", "truncate")
             year, month, _ = self._civil()
-            days = _days_of(year, month if wanted == "M" else 1)
+            days = days_of(year, month if wanted == "M" else 1)
             return self._shown_at(days * PER_DAY[self.unit])
         if PER_DAY[wanted] >= PER_DAY[self.unit]:
             return self
@@ -548,8 +548,8 @@ def _check_length(duration: Any) -> None:
         raise DTypeError(f"{duration!r} has no length in seconds: give days, hours or shorter units")
 
 
-def _days_of(year: Any, month: Any) -> Any:
-    # Days since 1970 of the first of a month: the same paper.
+def days_of(year: Any, month: Any) -> Any:
+    """Return the days since 1970 of the first of a month: the same paper."""
     year = year - (month <= 2)
     era = year // 400
     of_era = year - era * 400

@@ -457,7 +457,7 @@ def test_a_column_shows_the_values_that_its_table_shows() -> None:
         (lambda t: t.colunms, "did you mean 'columns'?"),
         (lambda t: t["zone"].str.findall("a"), "x.str has no attribute 'findall'; write x.str.count(pat)"),
         (lambda t: t["zone"].apply(len), "write x.map(fn)"),
-        (lambda t: t.groupby("zone").agg("mean"), 'write groups'),
+        (lambda t: t.groupby("zone").apply(len), 'write groups'),
         (lambda t: t.groupby("zone").meen(), "did you mean 'mean'?"),
     ],
 )  # fmt: skip

@@ -26,6 +26,12 @@ LINGER_SECONDS = 1.0  # for which the thread stays when nothing runs, so that qu
 CLOSE_SECONDS = 10.0  # after which the buttons that are gone from the page are closed: it may ask for them
 _MOST_BETWEEN_SECONDS = 2.0
 _SPARED = 400.0  # times the CPU seconds of a picture until the next, so that what runs hardly notices
+# A notebook saved while buttons are shown names a widget that is gone when it is opened again, for which
+# JupyterLab has an error of bare text: below such a picture it is hidden. A widget has elements.
+_WITHOUT_BUTTONS = (
+    '<style class="matnb-buttons">.jp-OutputArea-child:has(.matnb-buttons)~.jp-OutputArea-child '
+    ".jupyter-widgets:not(:has(*)){display:none}</style>"
+)
 
 
 class Monitor:
@@ -279,6 +285,8 @@ class Monitor:
             self._face.look()
             with_table = self._face.wants_table
         html = monitor_html(facts, with_table=with_table, is_open=True)
+        if self._buttons is not None:
+            html = f"{html}{_WITHOUT_BUTTONS}"
         assert self._picture is not None
         self._picture.update({"text/plain": monitor_text(facts), "text/html": html})
 

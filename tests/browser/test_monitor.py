@@ -163,6 +163,32 @@ def test_saved_while_a_cell_runs_it_is_a_picture_when_the_notebook_is_opened_wit
     lab.end_kernels()
 
 
+def test_saved_while_its_buttons_are_shown_it_is_a_picture_and_no_error(
+    lab: Lab, window: BrowserContext, tmp_path: Path
+):
+    lab.set(WIDGETS, {"saveState": False})
+    name = "saved-buttons.ipynb"
+    lab.write(name, SETUP.replace("PROCESSES", "False"), "mn.monitor(buttons=True)", ENDLESS)
+    with OpenNotebook(lab, window, name) as page:
+        page.run_to_end(0)
+        page.run_to_end(1)
+        page.run(2)
+        page.output(1).get_by_role("button", name="Cancel").wait_for()
+        page.wait_until(lambda: re.search("iteration [1-9]", page.text(1)), 20)
+        page.save()
+        saved = page.path.read_bytes()
+    lab.end_kernels()
+    page.path.write_bytes(saved)
+    with OpenNotebook(lab, window, name) as again:
+        lost = again.output(1).get_by_text("model not found")
+        lost.wait_for(state="attached")
+        assert not lost.is_visible()
+        assert len(again.pictures(1)) >= 1
+        assert re.match(r"at \d\d:\d\d:\d\d: iteration [\d,]+ of 100,000,000, ", again.text(1))
+        again.photograph(tmp_path / "reopened.png")
+    lab.end_kernels()
+
+
 @pytest.fixture
 def watched(lab: Lab, window: BrowserContext, request: pytest.FixtureRequest) -> Iterator[OpenNotebook]:
     """Open a notebook whose monitor is live and has buttons, saved while its cell runs; end its kernel."""

@@ -15,7 +15,8 @@ _INSTEAD = ways(
     {
         "toarray todense to_numpy numpy values A": "np.asarray(x)",
         "to_list": "x.tolist()", "getnnz": "x.nnz", "flat": "x.ravel()", "tofile": "mn.save(x, path)",
-        "to_pandas to_frame": "pandas.DataFrame(np.asarray(x))", "name": "the name itself: t[name]",
+        "to_pandas to_frame": "pandas.DataFrame(np.asarray(x))",
+        "name": "the name itself: t[name]", "rank": "scipy.stats.rankdata(np.asarray(x))",
         "head": "x[:5]", "tail": "x[-5:]", "iloc loc iat": "x[rows, columns]",
         "isna isnull": "np.isnan(x)", "notna notnull": "~np.isnan(x)", "dropna": "x[~np.isnan(x)]",
         "fillna": "np.where(np.isnan(x), value, x)", "sort_values": "np.sort(x)",

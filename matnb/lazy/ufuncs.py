@@ -199,9 +199,9 @@ def number_dtype(dtype: npt.DTypeLike) -> np.dtype:
     try:
         wanted = np.dtype(dtype)
     except TypeError:
-        raise DTypeError(f"{dtype!r} is not a dtype") from None
+        raise DTypeError(f"{dtype!r} is not a dtype of NumPy's, such as 'int64'") from None
     if wanted.kind not in "biufc":
-        raise DTypeError(f"dtype {wanted} is not supported: arrays hold numbers or booleans")
+        raise DTypeError(f"dtype {wanted} is not supported: arrays hold numbers, and x.map(str) is text")
     return wanted.newbyteorder("=")
 
 

@@ -248,5 +248,5 @@ class HasTimes:
 
     @property
     def dt(self) -> TimeMethods:
-        """Parts of the times, by pandas' names, as in ``x.dt.hour``: a :class:`TimeMethods`."""
+        """Parts of the times, by pandas' names, as in ``x.dt.hour``: a ``TimeMethods``."""
         return TimeMethods(self)  # type: ignore[arg-type]

@@ -176,6 +176,19 @@ class FrameMethods:
             }
         )
 
+    def abs(self: _Frame) -> Table:
+        """Return the table with numbers and durations without their sign.
+
+        Raises
+        ------
+        DTypeError
+            For a column of text or of times.
+        """
+        texts = [name for name, one in self.items() if isinstance(one, TextColumn)]
+        if texts:
+            raise DTypeError(f'abs: column {texts[0]!r} is text; t.select_dtypes("number") are the numbers')
+        return self._of({name: as_column(one).abs() for name, one in self.items()})
+
     def astype(self: _Frame, dtype: Any) -> Table:
         """Return the table with columns converted to a dtype, all to one or by a dict of columns."""
         wanted = dtype if isinstance(dtype, Mapping) else dict.fromkeys(self.columns, dtype)
@@ -425,12 +438,14 @@ class FrameMethods:
         """Compute whether all values are true in each column, or with ``axis=1`` in each row."""
         return _reduced(self, "all", axis, True)
 
-    def quantile(self: _Frame, q: float = 0.5) -> Record:
+    def quantile(self: _Frame, q: float = 0.5, numeric_only: bool = False) -> Record:
         """Compute one quantile of each column of numbers, times or durations."""
         columns = {
             name: as_column(one)
             for name, one in self.items()
-            if not isinstance(one, TextColumn) and one.dtype.kind != "b"
+            if not isinstance(one, TextColumn)
+            and one.dtype.kind != "b"
+            and (is_number(one) or not numeric_only)
         }
         return Record({name: np.asarray(one.quantile(q))[()] for name, one in columns.items()})
 

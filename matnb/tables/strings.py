@@ -490,5 +490,5 @@ class HasText:
 
     @property
     def str(self) -> TextMethods:
-        """Functions of the texts, by pandas' names, as in ``x.str.lower()``: a :class:`TextMethods`."""
+        """Functions of the texts, by pandas' names, as in ``x.str.lower()``: a ``TextMethods``."""
         return TextMethods(self)  # type: ignore[arg-type]

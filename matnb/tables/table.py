@@ -40,6 +40,18 @@ _STATISTICS = ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
 _OF_COUNTS = ("unique", "top", "freq")  # rows of describe() for text and booleans, after the others
 
 
+class Names(tuple[str, ...]):
+    """Names of columns: a tuple, which gives a list as pandas' labels do."""
+
+    __slots__ = ()
+
+    def tolist(self) -> list[str]:
+        """Return the names as a list."""
+        return list(self)
+
+    to_list = tolist
+
+
 class Table(FrameMethods):
     """A table of named, typed columns, as returned by ``mn.load`` and ``mn.table``.
 
@@ -80,7 +92,11 @@ class Table(FrameMethods):
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
-        return tuple(self._columns)
+        return Names(self._columns)
+
+    @columns.setter
+    def columns(self, names: object) -> NoReturn:
+        raise UnsupportedError('a table is not changed: write t = t.rename(columns={"old": "new"})')
 
     @property
     def dtypes(self) -> dict[str, np.dtype | ZonedDtype]:

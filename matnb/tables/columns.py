@@ -308,8 +308,7 @@ class Column:
 
     def nunique(self, dropna: bool = True) -> int:
         """Compute the number of distinct values, missing ones left out unless ``dropna=False``."""
-        count = len(np.unique(as_column(self.dropna()).codes))
-        return count + (not dropna and bool(self.missing.any()))
+        return _values().num_distinct(self, dropna)  # type: ignore[no-any-return]
 
     def count(self) -> DistArray:
         """Return the number of values that are not missing."""

@@ -13,6 +13,7 @@ from matnb.errors import DTypeError, OptionError
 from matnb.io.durations import NO_TIME
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray
+from matnb.lazy.functions.grouping import GroupBy, groupby
 from matnb.tables.columns import Column, TextColumn, as_column
 from matnb.tables.incoming import column_from
 from matnb.tables.masked import MaskedColumn
@@ -29,12 +30,9 @@ def present_rows(column: Column) -> DistArray | None:
 
 def first_rows(column: Column) -> DistArray:
     """Return the rows in which distinct values come first, ascending, and that of the first missing one."""
-    rows = present_rows(column)
-    codes: Any = column.codes if rows is None else column.codes[rows]
-    first: Any = np.unique(codes, return_index=True)[1]
-    if rows is not None:
-        first = np.concatenate([rows[first], np.flatnonzero(column.missing)[:1]])
-    return np.sort(first)  # type: ignore[return-value]
+    if not len(column):
+        return arange(0)
+    return np.sort(alike([column]).min(arange(len(column))))  # type: ignore[return-value]
 
 
 def mapped(column: Column, arg: Mapping[Any, object] | Callable[[Any], object]) -> Any:
@@ -61,7 +59,8 @@ def mapped(column: Column, arg: Mapping[Any, object] | Callable[[Any], object]) 
 
 def mapped_numbers(column: Column, results: Callable[[npt.NDArray[Any]], list[Any]]) -> Any:
     """Return a column of what a function makes of the distinct numbers that stand for values."""
-    keys = np.asarray(np.unique(as_column(column.dropna()).codes))
+    there = as_column(column.dropna()).codes
+    keys = np.asarray(groupby(there).keys if len(there) else there)
     place: Any = np.searchsorted(asarray(keys), column.codes)
     last = [None] if column.may_miss or not len(keys) else []
     if column.may_miss:
@@ -184,25 +183,31 @@ def _of_times(column: TimeColumn, name: str, find: Callable[[Any], Any]) -> Any:
 # Rows that are alike.
 
 
-def row_numbers(columns: list[DistArray | Column]) -> DistArray:
-    """Return a number for each row, equal where all values are; missing ones are equal."""
-    made: Any = None
-    most = 1
+def _keys(columns: list[DistArray | Column]) -> list[Any]:
+    # Arrays that are equal where rows are: values, and where they are missing if no value says so.
+    keys: list[Any] = []
     for one in columns:
         column = as_column(one)
         codes: Any = column.codes
-        if isinstance(column, MaskedColumn) or (column.may_miss and codes.dtype.kind == "f"):
+        if column.may_miss and (isinstance(column, MaskedColumn) or codes.dtype.kind == "f"):
+            keys.append(column.missing)
             codes = np.where(column.missing, codes.dtype.type(0), codes)
-        distinct, numbers = np.unique(codes, return_inverse=True)
-        count = len(distinct)
-        if column.may_miss:
-            numbers, count = np.where(column.missing, count, numbers), count + 1
-        if most * count >= 2**62:
-            distinct, made = np.unique(made, return_inverse=True)
-            most = len(distinct)
-        made = numbers if made is None else made * count + numbers
-        most *= count
-    return made  # type: ignore[no-any-return]
+        keys.append(codes)
+    return keys
+
+
+def alike(columns: list[DistArray | Column]) -> GroupBy:
+    """Return rows grouped by the values of columns; missing ones are equal to each other."""
+    keys = _keys(columns)
+    return groupby(tuple(keys) if len(keys) > 1 else keys[0])
+
+
+def num_distinct(column: Column, dropna: bool) -> int:
+    """Return how many values a column has, a missing one among them unless they are left out."""
+    if not len(column):
+        return 0
+    count = alike([column]).num_groups
+    return count - (dropna and column.may_miss and bool(column.missing.any()))
 
 
 def duplicated(columns: list[DistArray | Column], keep: object) -> DistArray:
@@ -218,12 +223,10 @@ def duplicated(columns: list[DistArray | Column], keep: object) -> DistArray:
     length = len(columns[0]) if columns else 0
     if not length:
         return asarray(np.zeros(length, np.bool_))
-    numbers: Any = row_numbers(columns)
+    groups, rows = alike(columns), arange(length)
     if keep is False:
-        _, inverse, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-        return counts[inverse] > 1  # type: ignore[return-value]
-    if keep == "last":
-        numbers = numbers[::-1]
-    rows = np.sort(np.unique(numbers, return_index=True)[1])
-    kept: Any = np.isin(arange(length), rows)
-    return ~kept[::-1] if keep == "last" else ~kept  # type: ignore[no-any-return]
+        return groups.transform(rows, lambda found, _: found.count()) > 1  # type: ignore[no-any-return]
+    kept = groups.transform(
+        rows, lambda found, values: getattr(found, "min" if keep == "first" else "max")(values)
+    )
+    return kept != rows  # type: ignore[no-any-return]

@@ -52,9 +52,10 @@ from matnb.session.doctor import Diagnosis, doctor
 from matnb.session.history_view import HistoryView
 from matnb.session.settings import OPTIONS, clear_defaults, config_with, rebalancing_from, set_default
 from matnb.session.stamp import stamp
+from matnb.tables.table import Table
 from matnb.widgets.monitor import close_monitor, monitor
 from matnb.widgets.output_area import freeze_open, is_headless
-from matnb.widgets.views import history_view, later_view, plan_view
+from matnb.widgets.views import history_view, later_view, plan_view, table_view
 
 _LATER = "From the next start on."
 
@@ -529,6 +530,7 @@ class ValueDisplay:
         for kind in _SHOWN:
             formatters.mimebundle_formatter.for_type(kind, self.bundle)
         formatters.mimebundle_formatter.for_type(Session, session_bundle)
+        formatters.ipython_display_formatter.for_type(Table, self.show_table)
         formatters.ipython_display_formatter.for_type(HistoryView, self.show_history)
         formatters.ipython_display_formatter.for_type(Later, self.show_later)
 
@@ -537,8 +539,8 @@ class ValueDisplay:
         formatters = self._shell.display_formatter
         for kind in _SHOWN:
             formatters.mimebundle_formatter.pop(kind, None)
-        for kind in (HistoryView, Later):
-            formatters.ipython_display_formatter.pop(kind, None)
+        for changing in (HistoryView, Later, Table):
+            formatters.ipython_display_formatter.pop(changing, None)
         formatters.mimebundle_formatter.pop(Session, None)
 
     def bundle(
@@ -556,6 +558,13 @@ class ValueDisplay:
         """Show a line that changes when the work ends."""
         self._check_changes()
         later_view(value, self._shell)
+
+    def show_table(self, value: Table) -> None:
+        """Show what is known of a table at once, where its rows take a while, and then these."""
+        self._check_changes()
+        if not value._takes_long():
+            raise NotImplementedError
+        table_view(value, self._shell)
 
     def _check_changes(self) -> None:
         # IPython takes this error for a no, and shows the bundle as the cell's result.

@@ -56,10 +56,13 @@ def shape_text(shape: Sequence[int], sign: str = "x") -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """Return a duration in the unit that suits it: ``12 ms``, ``3.4 s``, ``2 min 5 s``."""
+    """Return a duration in the unit that suits it: ``12 ms``, ``3.4 s``, ``2 min 5 s``, ``1 h 40 min``."""
     if seconds < 0.9995:
         return f"{1000 * seconds:.3g} ms"
     if seconds < 59.95:
         return f"{seconds:.3g} s"
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s"
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"

@@ -216,6 +216,13 @@ def looked(
     return f"about {bytes_text(int(work))} were gone through for these {noun}" if work >= _TOLD_BYTES else ""
 
 
+def takes_long(handles: Sequence[DistArray]) -> bool:
+    """Return whether rows are computed to be shown, and a user waits for them."""
+    if not evaluator().has_session():
+        return False
+    return _TOLD_BYTES <= work_bytes([one.expression for one in handles]) <= MOST_BYTES
+
+
 def work_bytes(nodes: Iterable[Expr]) -> float:
     """Return about how many bytes are made to compute expressions, without what is stored; inf with a loop.
 

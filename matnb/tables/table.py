@@ -26,7 +26,7 @@ from matnb.tables.joining import merge
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pandas_names import OF_TABLES, no_table_name
 from matnb.tables.pivots import Pivot
-from matnb.tables.showing import looked, table_html, table_text, value_text
+from matnb.tables.showing import looked, table_html, table_text, takes_long, value_text
 from matnb.tables.sorting import nlargest, nsmallest, sort_values
 from matnb.tables.times import TimeColumn, ZonedDtype
 
@@ -466,6 +466,14 @@ class Table(FrameMethods):
 
     def _told(self) -> list[tuple[str, str]]:
         return [(name, _word(one)) for name, one in self._columns.items()]
+
+    def _takes_long(self) -> bool:
+        # Whether rows that are shown are not there yet, and a user waits for them.
+        return self._seen is None and takes_long(self._handles())
+
+    def _without_rows(self) -> dict[str, str]:
+        given = self.shape, self._told(), None, "its first and last rows are computed"
+        return {"text/plain": table_text(*given), "text/html": table_html(*given)}
 
     def __repr__(self) -> str:
         note = self._looked()

@@ -18,6 +18,7 @@ from matnb.pictures.quantities import count_text
 from matnb.pictures.summary import later_html, later_text
 from matnb.session.background import Later
 from matnb.session.history_view import HistoryView
+from matnb.tables.table import Table
 from matnb.widgets import output_area
 from matnb.widgets.output_area import Bundle, Shown, is_live, shows_measured
 
@@ -236,3 +237,21 @@ def _bundle(later: Later) -> Bundle:
     if not later.done and not facts.progress:
         facts = replace(facts, seconds=None)
     return {"text/plain": later_text(facts), "text/html": later_html(facts)}
+
+
+# A table whose rows take a while: what is known of it at once, and the rows when they are there.
+
+
+def table_view(table: Table, shell: Any | None = None) -> Shown:
+    """Show a table in the output of the cell that runs; its rows replace the line that says they are coming.
+
+    Parameters
+    ----------
+    table
+        Of which no rows were looked at yet.
+    shell
+        IPython's, that of this process by default.
+    """
+    shown = Shown(table._without_rows, shell=shell)
+    shown.update(table._repr_mimebundle_())
+    return shown

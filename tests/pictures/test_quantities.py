@@ -51,6 +51,9 @@ def test_plurals_shapes_and_seconds():
     assert [plural_text(n, "entry") for n in (0, 1, 1234)] == ["0 entries", "1 entry", "1,234 entries"]
     assert [plural_text(2, noun) for noun in ("array", "key", "block")] == ["2 arrays", "2 keys", "2 blocks"]
     assert [shape_text(shape) for shape in ((), (3,), (3, 4))] == ["scalar", "3", "3 x 4"]
+    assert [seconds_text(s) for s in (3599.6, 5990, 163_720, 1e7)] == [
+        "1 h 0 min", "1 h 40 min", "45 h 29 min", "115 d 17 h",
+    ]  # fmt: skip
     assert [seconds_text(s) for s in (0.0123, 3.4, 59.97, 125)] == [
         "12.3 ms",
         "3.4 s",

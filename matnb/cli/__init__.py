@@ -19,6 +19,7 @@ from matnb.cli.page import find_browser, page_of, pdf_of, settle
 from matnb.cli.timings import measured, sidecar, timings_html
 from matnb.config import rebalance_of_reports
 from matnb.errors import FileFormatError, MatnbError, MissingFileError, OptionError, UnsupportedError
+from matnb.session.machine_code import is_made
 from matnb.session.settings import rebalancing_from
 from matnb.version import VERSION
 
@@ -33,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     try:
         if chosen.command == "compile":
-            compile_commonest()
+            if not (is_made() or compile_commonest(_tell)):
+                print("another process compiles them right now", file=sys.stderr)
             return 0
         given = {name: parameter_value(text) for name, text in chosen.parameter}
         record, replay = _traces(chosen.trace)
@@ -57,6 +59,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("matnb report: interrupted; nothing was written", file=sys.stderr)
         return 130
     return 0
+
+
+def _tell(number: int, of: int) -> None:
+    if sys.stderr.isatty():
+        end = "\n" if number == of else ""
+        print(f"\rcompiling, first time only: {number} of {of}", end=end, file=sys.stderr, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:

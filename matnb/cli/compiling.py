@@ -10,11 +10,15 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
+from matnb.blocks.kernels.compiled import compile_always
 from matnb.graph import betweenness, bfs, connected_components, pagerank, sssp, triangle_count
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray, ones
+from matnb.lazy.creation import asarray, full, ones
+from matnb.lazy.functions.ordering import topk
+from matnb.lazy.loop import iterate
 from matnb.lazy.random import rmat
 from matnb.learn import LinearRegression
+from matnb.nested import from_lists
 from matnb.session import start
 from matnb.session.machine_code import making
 from matnb.tables.table import table
@@ -23,12 +27,20 @@ _LENGTH = 2000
 _CHECKED_SECONDS = 0.5
 
 
-def compile_commonest() -> bool:
-    """Run the cells, so that later processes find their machine code; False where another process does."""
+def compile_commonest(tell: Callable[[int, int], None] = lambda number, of: None) -> bool:
+    """Run the cells, so that later processes find their machine code; False where another process does.
+
+    Parameters
+    ----------
+    tell
+        Called before each cell, with its number from 1 and how many there are.
+    """
     with making() as is_mine:
         if is_mine:
+            compile_always()
             with start(workers=1, threads=2, memo="off"):
-                for cell in CELLS:
+                for number, cell in enumerate(CELLS, 1):
+                    tell(number, len(CELLS))
                     cell()
     return is_mine
 
@@ -90,7 +102,8 @@ def _statistics() -> None:
 
 
 def _pagerank() -> None:
-    pagerank(rmat(scale=11, seed=1)).ranks.compute()
+    ranks = pagerank(rmat(scale=11, seed=1)).ranks
+    topk(ranks, 3)[0].compute()  # which its picture shows
 
 
 def _breadth_first() -> None:
@@ -112,6 +125,38 @@ def _table() -> None:
     rows.groupby("zone")["fare"].mean().head()
     LinearRegression().fit(rows.to_matrix(["hour", "fare"]), rows["fare"]).coef_.compute()
     rows.pivot("zone", "hour", "fare").sum(axis=0).compute()
+
+
+def _description() -> None:
+    draws = np.random.default_rng(0)
+    for length in (_LENGTH, 70_000):  # of one block, and of several
+        values = np.where(draws.random(length) < 0.1, np.nan, draws.random(length))
+        kinds = {"number": values, "whole": np.arange(length), "text": np.arange(length).astype(str)}
+        repr(table({**kinds, "time": np.arange(length).astype("M8[s]"), "truth": values > 0.5}).describe())
+
+
+def _iterated() -> None:
+    A = rmat(scale=11, seed=1)
+    degree = A.sum(axis=1)
+    share = np.where(degree > 0, 1 / np.maximum(degree, 1), 0.0)
+
+    def step(rank: DistArray) -> DistArray:
+        lost = (rank * (degree == 0)).sum()
+        new: DistArray = 0.15 / len(rank) + 0.85 * (A.T @ (rank * share) + lost / len(rank))
+        return new
+
+    rank = full(A.shape[0], 1 / A.shape[0])
+    for _ in range(3):
+        new = step(rank)
+        float(abs(new - rank).sum())
+        rank = new
+    iterate(step, rank, until=lambda old, new: abs(new - old).sum() < 1e-10, max_iterations=9)[0].compute()
+
+
+def _segments() -> None:
+    N = from_lists([[3.0, 1.0], [], [2.0], [5.0, 4.0]])
+    for found in (N.sum(), N.cumsum(), N - N.mean(), N[N > 2].sort()):
+        found.tolist()
 
 
 def _triangles() -> None:
@@ -137,6 +182,9 @@ def _betweenness() -> None:
 
 # The commonest first: a user may type faster than they are compiled.
 CELLS: tuple[Callable[[], None], ...] = (
+    _table,
+    _iterated,
+    _description,
     _elementwise,
     _product,
     _product_with_pattern,
@@ -147,7 +195,7 @@ CELLS: tuple[Callable[[], None], ...] = (
     _pagerank,
     _breadth_first,
     _sums_of_dense,
-    _table,
+    _segments,
     _sparse_algebra,
     _paths,
     _triangles,

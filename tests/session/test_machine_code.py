@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import psutil
 import pytest
 
 from matnb.blocks.kernels import compiled
+from matnb.cli import compiling
 from matnb.session import machine_code
 
 PROJECT = Path(__file__).parents[2]
+sys.path.append(str(PROJECT / "benchmarks"))
+readme = importlib.import_module("readme_cells")
 PRODUCT = "from matnb.cli import compiling; compiling.CELLS = (compiling._product,); "
 AT_KEYBOARD = "import sys, time; sys.ps1 = '>>> '; import matnb, psutil; "
 CHILD = "print(*[one.pid for one in psutil.Process().children()], flush=True); "
@@ -84,6 +90,31 @@ def test_what_it_made_a_later_process_does_not_make_again(environment):
     code += "print(sum(loop.stats.cache_hits.values()), sum(loop.stats.cache_misses.values()))"
     counts = [subprocess.check_output(command(code), env=environment, text=True).split() for _ in range(2)]
     assert counts == [["0", "1"], ["1", "0"]]
+
+
+def test_each_cell_is_told(monkeypatch):
+    told: list[object] = []
+    monkeypatch.setattr(compiling, "making", lambda: nullcontext(True))
+    monkeypatch.setattr(compiling, "CELLS", (lambda: told.append("one"), lambda: told.append("other")))
+    assert compiling.compile_commonest(lambda number, of: told.append((number, of)))
+    assert told == [(1, 2), "one", (2, 2), "other"]
+
+
+@pytest.mark.slow
+def test_what_the_readme_computes_is_compiled_ahead(environment, tmp_path):
+    subprocess.run([sys.executable, "-m", "matnb", "compile"], env=environment, check=True)
+    readme.write_trips(tmp_path / "trips.csv")
+    count = "from matnb.blocks.kernels.compiled import compiled_so_far; print(compiled_so_far())"
+    found = subprocess.run(
+        command(f"{readme.RUN}\n{count}"),
+        input=json.dumps([*readme.readme_cells(), *readme.ASKED]),
+        env={**environment, "MATNB_COMPILE": "off"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.splitlines()[-1] == "(0, False)"
 
 
 def is_gone(number: int, seconds: float = 120) -> bool:

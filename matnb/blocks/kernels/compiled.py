@@ -182,6 +182,12 @@ _WORTH_COMPILING, _CALL = 1 << 24, 1 << 14
 _done_by_numpy: dict[tuple[object, ...], int] = {}
 
 
+def compile_always() -> None:
+    """Have NumPy step in for no loop from now on."""
+    global _WORTH_COMPILING
+    _WORTH_COMPILING = 0
+
+
 def _has_code(loop: numba.core.registry.CPUDispatcher, arguments: tuple[object, ...]) -> bool:
     # Without the compiler's lock, since another thread may compile for seconds: nothing is changed here.
     kinds = tuple(numba.typeof(one) for one in arguments)

@@ -28,7 +28,7 @@ _INSTEAD = ways(
         "store to_hdf5 to_zarr": "mn.save(x, path)", "compute_chunk_sizes": "x.shape, which is known",
         "dask to_delayed to_dask_dataframe": "dask.array.from_array(x.compute())",
         "H": "x.conj().T", "getrow": "x[[i]]", "getcol": "x[:, [j]]", "setdiag": "np.fill_diagonal(x, value)",
-        "indices indptr row col coords": "x.to_scipy(), which has them", "format": "x.to_scipy().format",
+        "indices indptr row col coords format": "x.to_scipy(), which has it",
         "nodes": "np.arange(len(A)), or A.labels", "edges": "np.nonzero(A)",
         "degree": "mn.graph.degree(A)", "neighbors successors": "np.nonzero(A[v])[0]",
         "number_of_nodes order": "len(A)",

@@ -53,10 +53,10 @@ _INSTEAD = ways(
     {
         "spsolve splu spilu factorized": (
             "mn.linalg.cg(A, b)[0] if A is symmetric and positive definite, else mn.linalg.gmres(A, b)[0], "
-            "or, of one that fits here, scipy.sparse.linalg.spsolve(A.to_scipy().tocsc(), np.asarray(b))"
+            "or scipy.sparse.linalg.spsolve(A.to_scipy().tocsc(), np.asarray(b)) where A fits in this process"
         ),
         "eigs": "mn.linalg.eigsh(A) if A is symmetric, else scipy.sparse.linalg.eigs(A.to_scipy())",
-        "expm": "mn.linalg.expm_multiply(A, x), which is expm(A) @ x",
+        "expm": "mn.linalg.expm_multiply(A, x) for expm(A) @ x",
         "LinearOperator aslinearoperator": (
             "scipy.sparse.linalg.aslinearoperator(A): a DistArray has matvec and rmatvec"
         ),

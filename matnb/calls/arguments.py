@@ -75,6 +75,7 @@ _OF_FUNCTIONS = {
     "katz eigenvector_centrality": _ways({"nstart": "leave it out: every vertex starts alike"}),
     "betweenness edge_betweenness": _ways({"k": "write sources=, the vertices to start from"}),
     "louvain": _ways({"gamma": "resolution"}),
+    "eye identity": _ways({"format": "write mn.asarray(scipy.sparse.eye_array(n)) for a sparse one"}),
     "lsqr": _ways({"maxiter": "iter_lim"}),
 }  # fmt: skip
 OF_FUNCTIONS = {name: ways for names, ways in _OF_FUNCTIONS.items() for name in names.split()}
@@ -102,6 +103,7 @@ OF_ANY = _ways(
 NO_ONE_NEEDS = {
     "n_jobs": "the session has all workers: mn.start(workers=n)",
     "verbose": "mn.monitor() shows how far it is",
+    "random_state": "it draws no random numbers: leave it out",
     "copy_X": "arrays are never changed: leave it out",
     "copy": "arrays are never changed: leave it out",
     "chunks": "mn.repartition(x, n) cuts an array, and matnb cuts by itself",

@@ -12,6 +12,7 @@ from typing import IO, Any
 from matnb.backend.worker import num_done
 from matnb.blocks.kernels.compiled import compiled_so_far
 from matnb.config import progress_from_environment
+from matnb.errors import DTypeError
 from matnb.events import (
     BatchesFinished,
     Event,
@@ -48,6 +49,10 @@ def progress(show: bool = True) -> None:
     >>> mn.progress()
     """
     global _is_wanted
+    if not isinstance(show, int):  # Dask's progress(x) takes what it waits for
+        raise DTypeError(
+            "mn.progress(show): give True or False; x.persist() computes x and shows how far it is"
+        )
     _is_wanted = bool(show)
 
 

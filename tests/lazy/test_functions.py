@@ -96,7 +96,7 @@ def test_functions_that_give_plain_numbers(function: Callable[..., object], expe
     ("function", "nearest"),
     [
         (np.linalg.eig, "linalg.eigh"),
-        (np.linalg.eigvals, "linalg.eigh"),
+        (np.linalg.eigvals, "linalg.eigvalsh"),
     ],
 )
 def test_functions_that_cannot_be_recorded_say_what_is_nearest(function: Callable[..., object], nearest: str):

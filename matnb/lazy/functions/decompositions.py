@@ -340,12 +340,22 @@ def _bound(name: str, **given: object) -> tuple[str, list[Expr]]:
     return "", []
 
 
-@implements(np.linalg.eig, np.linalg.eigvals)
+@implements(np.linalg.eig)
 def eig(a: object, /) -> DistArray:
-    """Raise an error: the dtype of ``numpy.linalg.eig`` and ``eigvals`` depends on the values."""
-    raise UnsupportedError(
-        "np.linalg.eig of a DistArray: whether the result is complex depends on the values; use "
-        "mn.linalg.eigh of a symmetric matrix, or np.linalg.eig(x.compute())"
+    """Raise an error: the dtype of ``numpy.linalg.eig`` depends on the values."""
+    raise _by_values("eig", "eigh")
+
+
+@implements(np.linalg.eigvals)
+def eigvals(a: object, /) -> DistArray:
+    """Raise an error: the dtype of ``numpy.linalg.eigvals`` depends on the values."""
+    raise _by_values("eigvals", "eigvalsh")
+
+
+def _by_values(name: str, symmetric: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"np.linalg.{name} of a DistArray: whether the result is complex depends on the values; write "
+        f"mn.linalg.{symmetric}(x) if x is symmetric, else np.linalg.{name}(x.compute())"
     )
 
 

@@ -120,7 +120,7 @@ def test_a_name_that_a_module_has_not_is_told_with_the_one_that_was_meant(
         ("tocsc", "x.to_scipy().tocsc is SciPy's"),
         ("getnnz", "write x.nnz"),
         ("median", "write np.median(x)"),
-        ("multiply", "write np.multiply(x)"),
+        ("interp", "write np.interp(x, xp, fp)"),
         ("isna", "write np.isnan(x)"),
         ("rechunk", "write mn.repartition(x, n)"),
         ("view", "compute first: x.compute().view"),

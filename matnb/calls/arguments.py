@@ -103,6 +103,7 @@ OF_ANY = _ways(
 NO_ONE_NEEDS = {
     "n_jobs": "the session has all workers: mn.start(workers=n)",
     "verbose": "mn.monitor() shows how far it is",
+    "as_index": "the keys are columns of the result: leave it out",
     "random_state": "it draws no random numbers: leave it out",
     "copy_X": "arrays are never changed: leave it out",
     "copy": "arrays are never changed: leave it out",

@@ -24,7 +24,7 @@ from matnb.lazy.foreign_names import instead_of, refuse_dask
 from matnb.lazy.limits import check_incoming, check_limit, converted_bytes, list_bytes
 from matnb.lazy.operators import Operators
 from matnb.lazy.recording import active_recording
-from matnb.lazy.registry import METHODS, recorded
+from matnb.lazy.registry import METHODS, SPARSE_METHODS, recorded
 from matnb.ops.pattern import Pattern
 from matnb.ops.selecting import Prune, Select, SelectBy
 from matnb.pictures.arrays import array_html, array_text
@@ -768,12 +768,13 @@ class DistArray(Methods, Operators, Values):
             refuse_dask(name, "a DistArray")
             raise AttributeError(f"DistArray has no attribute {name!r}")
         is_sparse = self.sparse
-        if name in METHODS and not is_sparse:
-            return MethodType(METHODS[name], self)
+        methods = SPARSE_METHODS if is_sparse else METHODS
+        if name in methods:
+            return MethodType(methods[name], self)
         raise no_attribute("DistArray", name, lambda: dir(self), lambda: instead_of(name, is_sparse))
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *(() if self.sparse else METHODS)]
+        return [*super().__dir__(), *(SPARSE_METHODS if self.sparse else METHODS)]
 
     def __len__(self) -> int:
         if not self.shape:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 import numpy as np
 import scipy.sparse as sp
@@ -51,13 +52,21 @@ def instead_of(name: str, is_sparse: bool) -> str:
         return _INSTEAD[name]
     function = getattr(np, name, None)
     if isinstance(function, np.ufunc) or (isinstance(function, Hashable) and function in FUNCTIONS):
-        return f"write np.{name}(x)"
+        return f"write np.{name}({', '.join(['x', *_others(function)])})"
     if hasattr(np.ndarray, name):
         return f"compute first: x.compute().{name}"
     if hasattr(sp.csr_array, name):
         way = "x.to_scipy()" if is_sparse else "scipy.sparse.csr_array(x.compute())"
         return f"{way}.{name} is SciPy's"
     return ""
+
+
+def _others(function: Callable[..., object]) -> list[str]:
+    # What a function of NumPy's needs besides an array.
+    if isinstance(function, np.ufunc):
+        return ["y"] * (function.nin - 1)
+    known = list(inspect.signature(FUNCTIONS[function]).parameters.values())[1:]
+    return [one.name for one in known if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
 
 
 # What Dask asks of its own collections, and of what it has to tell from others.

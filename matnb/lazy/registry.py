@@ -10,8 +10,9 @@ import numpy as np
 from matnb.errors import UnsupportedError
 
 FUNCTIONS: dict[Callable[..., object], Callable[..., object]] = {}
-# Methods that families give to dense DistArrays, by name; what NumPy's arrays have is no family's.
+# Methods that families give to DistArrays, dense or sparse, by name; what NumPy's arrays have is no family's.
 METHODS: dict[str, Callable[..., object]] = {}
+SPARSE_METHODS: dict[str, Callable[..., object]] = {}
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
 

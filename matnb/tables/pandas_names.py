@@ -13,6 +13,9 @@ def _ways(ways: Mapping[str, str]) -> dict[str, str]:
 
 OF_TABLES = _ways(
     {
+        "persist": 't["fare"].persist(), a column at a time', "npartitions partitions": 't["fare"].layout',
+        "repartition": 'mn.repartition(t["fare"], n), though matnb cuts by itself',
+        "map_partitions": 'mn.map_blocks(fn, t["fare"])',
         "schema": "t.dtypes, or t.describe() for counts and quartiles", "is_null": "t.isna()",
         "at iat row rows": "t.iloc[number], t[mask] or t.head(n)", "filter where": 't[t["fare"] > 5]',
         "query eval": 't[(t["fare"] > 5) & (t["zone"] == "a")], with brackets around each condition',
@@ -90,6 +93,7 @@ OF_GROUPS = _ways(
             "mn.groupby(keys), which has a value for each row too"
         ),
         "value_counts": "groups.size()",
+        "transform": 'mn.groupby(t["zone"].codes).transform(t["tip"], "mean"), or t["hour"] of numbers',
     }
 )  # fmt: skip
 

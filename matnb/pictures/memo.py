@@ -63,7 +63,7 @@ def memo_html(entries: Sequence[MemoEntry], measured: bool = True) -> str:
         f"{_html_row('th', head)}{''.join(_html_row('td', row) for row in rows)}</table>"
     )
     note = f'<div style="font-size:12px;margin:4px 0;opacity:.8">{escaped(_sum(entries))}</div>'
-    return f"<div>{table if entries else ''}{note}</div>"
+    return f'<div style="overflow-x:auto">{table if entries else ""}{note}</div>'
 
 
 def _html_row(tag: str, row: Sequence[str]) -> str:

@@ -573,22 +573,27 @@ def _is_plain(data: bytes) -> bool:
 def _has_odd_integers(data: bytes, delimiter: int, columns: Sequence[int]) -> bool:
     # Whether a field begins with a zero that has a sign, or with 0x, behind spaces and signs; or one of some
     # columns with a zero before another digit.
-    buffer = np.frombuffer(b"\n" + data + b"\n", np.uint8)
-    before = (delimiter, _NEWLINE, _SPACE, _TAB, _MINUS, _PLUS)
-    zeros = np.flatnonzero((buffer[1:-1] == _ZERO) & (buffer[2:] - np.uint8(_ZERO) < 10)) + 1
-    zeros = zeros[np.isin(buffer[zeros - 1], before)]
-    if zeros.size:
-        breaks, marks = np.flatnonzero(buffer == _NEWLINE), np.flatnonzero(buffer == delimiter)
-        starts = breaks[np.searchsorted(breaks, zeros) - 1]
-        places = np.searchsorted(marks, zeros) - np.searchsorted(marks, starts)
-        if b'"' in data or np.isin(places, columns).any():
-            return True
-    minus = np.flatnonzero((buffer[1:-2] == _MINUS) & (buffer[2:-1] == _ZERO)) + 1
-    minus = minus[np.isin(buffer[minus - 1], (delimiter, _NEWLINE, _SPACE, _TAB))]
-    if np.isin(buffer[minus + 2], (delimiter, _NEWLINE, _RETURN, _SPACE, _TAB, _ZERO)).any():
+    buffer = np.frombuffer(b"\n\n" + data + b"\n", np.uint8)
+    begins, ends = np.zeros((2, 256), np.bool_)
+    begins[[delimiter, _NEWLINE, _SPACE, _TAB]] = True
+    ends[[delimiter, _NEWLINE, _SPACE, _TAB, _RETURN, _ZERO]] = True
+    zeros = np.flatnonzero(buffer[2:-1] == _ZERO) + 2
+    before = buffer[zeros - 1]
+    signs = zeros[(before == _MINUS) | (before == _PLUS)]
+    signs = signs[begins[buffer[signs - 2]]]
+    if ((buffer[signs - 1] == _MINUS) & ends[buffer[signs + 1]]).any():
         return True
-    base = np.flatnonzero((buffer[1:-2] == _ZERO) & ((buffer[2:-1] | 32) == _X)) + 1
-    return bool(np.isin(buffer[base - 1], (delimiter, _NEWLINE, _SPACE, _TAB, _MINUS, _PLUS)).any())
+    zeros = zeros[begins[before]]
+    after = buffer[zeros + 1]
+    if ((after | 32) == _X).any() or ((buffer[signs + 1] | 32) == _X).any():
+        return True
+    codes = zeros[after - np.uint8(_ZERO) < 10]
+    if not codes.size or b'"' in data:
+        return bool(codes.size)
+    breaks, marks = np.flatnonzero(buffer == _NEWLINE), np.flatnonzero(buffer == delimiter)
+    starts = breaks[np.searchsorted(breaks, codes) - 1]
+    places = np.searchsorted(marks, codes) - np.searchsorted(marks, starts)
+    return bool(np.isin(places, columns).any())
 
 
 def _one_array(column: pyarrow.ChunkedArray) -> pyarrow.Array:

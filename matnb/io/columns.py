@@ -627,8 +627,12 @@ def no_common_type(name: str) -> str:
 # What a user asks of columns.
 
 
-def picked_columns(file: File, names: Sequence[str], columns: Sequence[str | int] | None) -> tuple[int, ...]:
+def picked_columns(
+    file: File, names: Sequence[str], columns: Sequence[str | int] | None, ways: str = ""
+) -> tuple[int, ...]:
     """Return the places of the columns to read, given names or places; None reads all.
+
+    ``ways`` says what else helps where two have one name.
 
     Raises
     ------
@@ -645,8 +649,7 @@ def picked_columns(file: File, names: Sequence[str], columns: Sequence[str | int
             )
         for name, times in Counter(names).most_common(1):
             if times > 1:
-                advice = "names=[...] with header=0 gives each a name of its own, columns= picks others"
-                raise file.error(f"{times} columns named {name!r}: {advice}", 1)
+                raise file.error(f"{times} columns named {name!r}: {ways}columns= picks others", 1)
         return tuple(range(len(names)))
     if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
         raise OptionError(f"columns={columns!r}: give a list of names")

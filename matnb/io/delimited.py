@@ -717,7 +717,8 @@ def open_table(
         if isinstance(names, str) or (before_header is None and len(names) != len(found)):
             raise OptionError(f"{file.shown}: names={names!r}: give a list of {len(found)} names")
         found = tuple(map(str, names))
-    picked = picked_columns(file, found, columns)
+    ways = "names=[...] with header=0 gives each a name of its own, header=None reads the line as a row, "
+    picked = picked_columns(file, found, columns, ways)
     read = [found[column] for column in picked]
     table = replace(
         table,

@@ -705,6 +705,10 @@ def open_table(
     if delimiter is None:
         dialect = found_dialect(replace(table, dialect=dialect), first)
     found = header_names(file, first, dialect)
+    if delimiter not in (None, ",") and len(found) == 1 and "," in found[0]:
+        warn_of(
+            file, f"read as one column: no {delimiter!r} is in {found[0]!r}, and commas may be what separates"
+        )
     if before_header is None:
         found = tuple(map(str, range(len(found))))
     elif header == "infer" and '"' not in first.text and all(re.match(NUMBER, one) for one in found):
@@ -729,7 +733,7 @@ def open_table(
         dialect=dialect,
         missing=missing_texts(na_values, keep_default_na, found),
         is_headless=before_header is None,
-        finds_marks=decimal is None and thousands is None and dialect.delimiter != ",",
+        finds_marks=decimal is None and thousands is None and dialect.delimiter != "," and len(found) > 1,
         dates=_dates(file, parse_dates, found),
     )
     return table if nrows is None else replace(table, stop=_end_of_rows(table, nrows))

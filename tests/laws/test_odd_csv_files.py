@@ -107,6 +107,8 @@ ODD_FILES = [
     told("fixed widths", "name      age  city\nMary Ann  13   New York\nJohn      12   Rome\n", "read_fwf",
          right={"name      age  city": ["Mary Ann  13   New York", "John      12   Rome"]}),
     told("two that fit", "a;b,c;d\n1;2,3;4\n", "both ';' and ','", way={"delimiter": ","}, pandas={}),
+    told("commas, and semicolons given", "a,b\n1,2\n", "commas may", options={"delimiter": ";"},
+         right={"a,b": ["1,2"]}),
     refused("ragged rows", "id;price;name\n1;2.5;a\n2;3.5\n", "line 3: 2 fields where the header .*nrows=",
             way={"nrows": 1}, pandas={"sep": ";", "nrows": 1}),
     refused("all rows ragged", "a;b;c\n1;2\n", "delimiter=';', or", way={"delimiter": ";", "nrows": 0},

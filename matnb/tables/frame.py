@@ -476,17 +476,21 @@ class FrameMethods:
         """Return covariances of columns of numbers, with their names in a first column; see :meth:`corr`."""
         return _matrix_of(self, min_periods, False, ddof)
 
-    def info(self: _Frame) -> Table:
-        """Return a table of the columns: name, number of values that are not missing, and dtype."""
-        from matnb.tables.table import table  # whose methods these are
+    def info(self: _Frame) -> Record:
+        """Compute of each column how many values are not missing, and say its type.
 
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.table({"zone": ["a", None], "fare": [6.0, 9.0]}).info()
+        zone  1 non-null, text
+        fare  2 non-null, float64
+        """
         counts = FrameMethods.count(self)
-        dtypes = ["text" if isinstance(one, TextColumn) else str(one.dtype) for _, one in self.items()]
-        return table(
+        return Record(
             {
-                "column": list(self.columns),
-                "non-null count": np.array(counts.tolist(), np.int64),
-                "dtype": dtypes,
+                name: f"{counts[name]:,} non-null, {'text' if isinstance(one, TextColumn) else one.dtype}"
+                for name, one in self.items()
             }
         )
 

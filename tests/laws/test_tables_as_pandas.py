@@ -155,7 +155,7 @@ def test_a_row_and_a_value() -> None:
     assert t.to_dict() == frame.to_dict()
     assert t.equals(mn.table(frame.copy()))
     assert not t.equals(mn.table(frame.assign(k=[3, 5])))
-    assert t.info()["non-null count"].compute().tolist() == [2, 2, 2]
+    assert t.info()["fare"] == "2 non-null, float64"
 
 
 def test_a_sample_repeats_with_its_seed_and_has_no_row_twice() -> None:
@@ -237,3 +237,16 @@ def test_del_says_how_to_leave_out_a_column() -> None:
     table = mn.table({"zone": ["a"]})
     with pytest.raises(MatnbError, match=r"write t = t\.drop\(columns='zone'\)"):
         del table["zone"]
+
+
+def test_a_missing_value_is_not_equal_to_zero() -> None:
+    t = mn.table({"x": [0.0, None, 0.0, None], "n": pd.array([0, None, 0, None], "Int64")})
+    for name in t.columns:
+        assert t.duplicated(name).compute().tolist() == [False, False, True, True]
+        assert [t[name].nunique(), t[name].nunique(dropna=False)] == [1, 2]
+
+
+def test_a_dict_may_say_what_missing_values_become() -> None:
+    t = mn.table({"zone": ["a", None, "b"], "n": pd.array([1, None, 2], "Int64")})
+    assert t["zone"].map({"a": "A", None: "none"}).compute().tolist() == ["A", "none", None]
+    assert t["n"].map({1: 10.0, np.nan: 0.5}).compute().tolist()[:2] == [10.0, 0.5]

@@ -87,6 +87,11 @@ _SAYS = {
 _INTEGERS, _NUMBERS = ("int64", "uint64"), ("int64", "uint64", "float64")
 
 
+_WAYS_OF_NAMES = (
+    "names=[...] with header=0 gives each a name of its own, header=None reads the line as a row, "
+)
+
+
 @dataclass(frozen=True)
 class CsvTable(TableSource):
     """A CSV file.
@@ -721,8 +726,7 @@ def open_table(
         if isinstance(names, str) or (before_header is None and len(names) != len(found)):
             raise OptionError(f"{file.shown}: names={names!r}: give a list of {len(found)} names")
         found = tuple(map(str, names))
-    ways = "names=[...] with header=0 gives each a name of its own, header=None reads the line as a row, "
-    picked = picked_columns(file, found, columns, ways)
+    picked = picked_columns(file, found, columns, _WAYS_OF_NAMES)
     read = [found[column] for column in picked]
     table = replace(
         table,

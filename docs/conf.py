@@ -89,6 +89,7 @@ html_theme = "furo"
 html_static_path = ["site"]
 html_css_files = ["matnb.css"]
 html_copy_source = False
+html_search_scorer = "site/scorer.js"
 html_show_sourcelink = False
 html_show_sphinx = False
 html_show_copyright = False

@@ -5,9 +5,11 @@ from __future__ import annotations
 import builtins
 import doctest
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -57,3 +59,15 @@ def test_every_public_function_says_what_it_is():
     public = [getattr(space, name) for space in namespaces for name in dir(space) if not name.startswith("_")]
     silent = [one.__qualname__ for one in public if callable(one) and not one.__doc__]
     assert not silent
+
+
+@pytest.mark.parametrize("room", [mn, mn.graph, mn.linalg, mn.learn], ids=lambda room: room.__name__)
+def test_signatures_say_what_is_an_array(room: ModuleType):
+    for name in room.__all__:
+        function = getattr(room, name)
+        if not getattr(function, "__module__", "").startswith("matnb") or not inspect.isfunction(function):
+            continue
+        shown = [str(one) for one in inspect.signature(function).parameters.values()]
+        assert not {"A: 'object'", "X: 'object'", "a: 'object'", "x: 'object'", "obj: 'object'"} & set(
+            shown
+        ), name

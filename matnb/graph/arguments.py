@@ -18,6 +18,7 @@ from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, Sto
 from matnb.expr.client_data import SHIP_BYTES, held
 from matnb.expr.nodes import Data, Elementwise, Expr, Transpose
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray, full, zeros
 from matnb.lazy.functions.diagonals import diagonal, tril
 from matnb.lazy.functions.elementwise import where
@@ -38,7 +39,7 @@ _LEAST_NORMAL = np.finfo(np.float64).tiny
 _LARGEST_SUM = 1e300  # of weights, so that what is divided by a sum and multiplied by a weight stays finite
 
 
-def graph_from(A: object, algorithm: str, by_weight: bool = False) -> DistArray:
+def graph_from(A: ArrayLike, algorithm: str, by_weight: bool = False) -> DistArray:
     """Return the matrix of a graph, a sparse one or a NetworkX graph's, as a DistArray.
 
     A stored entry is an edge, also one that is 0; of a boolean matrix only a True is one. Where a matrix was
@@ -140,7 +141,7 @@ def _is_comparison(node: Expr) -> TypeGuard[Elementwise]:
     return isinstance(node, Elementwise) and node.name in _COMPARISONS
 
 
-def loops_again(A: object, edges: DistArray, directed: bool | None, *compared: DistArray) -> DistArray:
+def loops_again(A: ArrayLike, edges: DistArray, directed: bool | None, *compared: DistArray) -> DistArray:
     """Return what the sums of rows lack of degrees: of an undirected graph a self-loop counts twice.
 
     Parameters

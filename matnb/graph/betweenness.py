@@ -12,13 +12,14 @@ from matnb.graph.arguments import checked, graph_from, in_batches, vertex_from
 from matnb.graph.brandes import dependencies_inward, ways_outward
 from matnb.graph.weighted_ways import weighted_ways
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray, ones, zeros
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.loop import iterate
 
 
 def betweenness(
-    A: object,
+    A: ArrayLike,
     sources: int | Sequence[int] | npt.NDArray[np.integer] | None = None,
     normalized: bool = True,
     directed: bool = True,

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from matnb.graph.arguments import graph_from
 from matnb.graph.searches import BreadthFirst, levels_of, parents_of, searched
+from matnb.lazy.array_like import ArrayLike
 
 
-def bfs(A: object, source: int | Sequence[int]) -> BreadthFirst:
+def bfs(A: ArrayLike, source: int | Sequence[int]) -> BreadthFirst:
     """Breadth-first search: return each vertex's distance from a source, in edges, and its predecessor.
 
     Each round multiplies the frontier by A, over the (or, first) or (min, first) semiring, with the vertices

@@ -9,13 +9,14 @@ import numpy as np
 from matnb.graph.arguments import graph_from, in_batches, vertices_of
 from matnb.graph.distances import Lengths, search_from
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import iterate
 
 
 def closeness(
-    A: object, weighted: bool = False, wf_improved: bool = True, batch: int = 32, symmetric: bool = False
+    A: ArrayLike, weighted: bool = False, wf_improved: bool = True, batch: int = 32, symmetric: bool = False
 ) -> DistArray:
     """Return the closeness centrality of each vertex: the inverse mean distance to it from other vertices.
 
@@ -68,7 +69,7 @@ def closeness(
     return _by_vertex(matrix, weighted, symmetric, batch, "closeness", near)
 
 
-def harmonic(A: object, weighted: bool = False, batch: int = 32, symmetric: bool = False) -> DistArray:
+def harmonic(A: ArrayLike, weighted: bool = False, batch: int = 32, symmetric: bool = False) -> DistArray:
     """Return the harmonic centrality of each vertex: the sum of 1 / distance from all others to it.
 
     Boldi and Vigna 2014, "Axioms for Centrality"; NetworkX's ``harmonic_centrality``. Vertices without a path

@@ -7,11 +7,12 @@ import numpy as np
 from matnb.graph.arguments import both_ways, graph_from
 from matnb.graph.triangles import closed_ways
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.diagonals import tril, triu
 from matnb.lazy.functions.elementwise import where
 
 
-def clustering(A: object, directed: bool = False, symmetric: bool = False) -> DistArray:
+def clustering(A: ArrayLike, directed: bool = False, symmetric: bool = False) -> DistArray:
     """Return the clustering coefficient of each vertex: the share of pairs of its neighbors that are linked.
 
     Watts and Strogatz 1998, "Collective dynamics of 'small-world' networks".
@@ -56,7 +57,7 @@ def clustering(A: object, directed: bool = False, symmetric: bool = False) -> Di
     return share
 
 
-def average_clustering(A: object, symmetric: bool = False) -> DistArray:
+def average_clustering(A: ArrayLike, symmetric: bool = False) -> DistArray:
     """Return the mean of :func:`clustering` over all vertices, a float64 scalar.
 
     Parameters
@@ -78,7 +79,7 @@ def average_clustering(A: object, symmetric: bool = False) -> DistArray:
     return clustering(graph_from(A, "average_clustering"), symmetric=symmetric).mean()
 
 
-def transitivity(A: object, symmetric: bool = False) -> DistArray:
+def transitivity(A: ArrayLike, symmetric: bool = False) -> DistArray:
     """Return the transitivity: the share of paths of two edges that are closed by a third; a float64 scalar.
 
     Three times the triangles over the pairs of edges that share a vertex (Newman 2003, "The Structure and

@@ -8,13 +8,14 @@ import numpy.typing as npt
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.graph.arguments import check_real, checked_sums, graph_from, loops_again
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray, eye
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.loop import iterate
 
 
-def label_propagation(A: object, max_iterations: int = 10, symmetric: bool = False) -> DistArray:
+def label_propagation(A: ArrayLike, max_iterations: int = 10, symmetric: bool = False) -> DistArray:
     """Return community labels found by label propagation.
 
     Each vertex starts with its own label, and in each round takes the most frequent label among its
@@ -67,7 +68,7 @@ def label_propagation(A: object, max_iterations: int = 10, symmetric: bool = Fal
 
 
 def modularity(
-    A: object,
+    A: ArrayLike,
     labels: npt.ArrayLike | DistArray,
     resolution: float = 1.0,
     directed: bool | None = None,

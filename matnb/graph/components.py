@@ -9,6 +9,7 @@ import numpy as np
 
 from matnb.graph.arguments import graph_from
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
@@ -28,7 +29,7 @@ class Components(NamedTuple):
 
 
 @named_by_vertices
-def connected_components(A: object, symmetric: bool = False) -> Components:
+def connected_components(A: ArrayLike, symmetric: bool = False) -> Components:
     """Return the connected components of a graph, ignoring the direction of edges.
 
     FastSV (Zhang, Azad and Hu 2020, "FastSV: A Distributed-Memory Connected Component Algorithm with Fast

@@ -7,6 +7,7 @@ import numpy as np
 from matnb.errors import OptionError
 from matnb.graph.arguments import both_ways, graph_from
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, ones
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import iterate
@@ -14,7 +15,7 @@ from matnb.lazy.loop import iterate
 State = tuple[DistArray, DistArray]
 
 
-def core_number(A: object, symmetric: bool = False) -> DistArray:
+def core_number(A: ArrayLike, symmetric: bool = False) -> DistArray:
     """Return the core number of each vertex: the largest k of a k-core that contains it.
 
     In a k-core each vertex has at least k neighbors in the k-core. Vertices of the least degree are removed
@@ -65,7 +66,7 @@ def core_number(A: object, symmetric: bool = False) -> DistArray:
     return cores
 
 
-def k_core(A: object, k: int, symmetric: bool = False) -> DistArray:
+def k_core(A: ArrayLike, k: int, symmetric: bool = False) -> DistArray:
     """Return the k-core: the edges of the largest subgraph in which each vertex has at least k neighbors.
 
     Parameters

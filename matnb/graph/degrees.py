@@ -7,6 +7,7 @@ import numpy as np
 from matnb.errors import OptionError, suggestion
 from matnb.graph.arguments import graph_from, loops_again
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.diagonals import diag, tril, triu
 from matnb.lazy.functions.elementwise import where
 
@@ -14,7 +15,7 @@ DIRECTIONS = "out", "in", "both"
 
 
 def degree(
-    A: object, direction: str = "out", weighted: bool = False, directed: bool | None = None
+    A: ArrayLike, direction: str = "out", weighted: bool = False, directed: bool | None = None
 ) -> DistArray:
     """Return the number of edges of each vertex, or the sum of their weights, as NetworkX has them.
 
@@ -68,7 +69,7 @@ def _degrees(
     return sums + loops_again(A, edges, directed, matrix, pattern)
 
 
-def degree_centrality(A: object, direction: str = "out", directed: bool | None = None) -> DistArray:
+def degree_centrality(A: ArrayLike, direction: str = "out", directed: bool | None = None) -> DistArray:
     """Return the degree centrality of each vertex: the share of the other vertices it has an edge to.
 
     Freeman 1978, "Centrality in Social Networks: Conceptual Clarification".
@@ -107,7 +108,7 @@ def degree_centrality(A: object, direction: str = "out", directed: bool | None =
     return degrees / (n - 1)
 
 
-def laplacian(A: object, normed: bool = False, use_out_degree: bool = False) -> DistArray:
+def laplacian(A: ArrayLike, normed: bool = False, use_out_degree: bool = False) -> DistArray:
     """Return the sparse Laplacian matrix of a graph: degrees on the diagonal, minus the edge weights.
 
     Arguments and results are those of ``scipy.sparse.csgraph.laplacian``: self-loops do not count.

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from matnb.graph.arguments import checked, graph_from, in_batches, vertex_from, vertices_of
 from matnb.graph.searches import by_columns, levels_of
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
@@ -18,7 +19,7 @@ from matnb.lazy.loop import iterate
 
 
 def all_pairs_shortest_path_length(
-    A: object,
+    A: ArrayLike,
     sources: npt.ArrayLike | None = None,
     weighted: bool = False,
     batch: int = 32,

@@ -12,12 +12,13 @@ from matnb.graph.betweenness import chosen_sources
 from matnb.graph.brandes import dependencies_inward, edges_of_ways, ways_outward
 from matnb.graph.weighted_ways import weighted_ways
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray
 from matnb.lazy.loop import iterate
 
 
 def edge_betweenness(
-    A: object,
+    A: ArrayLike,
     sources: int | Sequence[int] | npt.NDArray[np.integer] | None = None,
     normalized: bool = True,
     directed: bool = True,

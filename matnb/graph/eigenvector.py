@@ -11,6 +11,7 @@ import numpy.typing as npt
 from matnb.errors import OptionError, ShapeError
 from matnb.graph.arguments import check_tolerance, checked, graph_from, unit_of_weights
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, full
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.linear import norm
@@ -29,7 +30,7 @@ class Centrality(NamedTuple):
 
 
 @named_by_vertices
-def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: int = 100) -> Centrality:
+def eigenvector_centrality(A: ArrayLike, tolerance: float = 1e-6, max_iterations: int = 100) -> Centrality:
     """Return the eigenvector centrality: each vertex's is proportional to the sum of its predecessors'.
 
     The eigenvector of the largest eigenvalue of A' (Bonacich 1987, "Power and Centrality: A Family of
@@ -82,7 +83,7 @@ def eigenvector_centrality(A: object, tolerance: float = 1e-6, max_iterations: i
 
 @named_by_vertices
 def katz(
-    A: object,
+    A: ArrayLike,
     alpha: float = 0.1,
     beta: float | npt.ArrayLike | DistArray = 1.0,
     normalized: bool = True,

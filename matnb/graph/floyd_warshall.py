@@ -9,13 +9,14 @@ import numpy as np
 from matnb.errors import OptionError
 from matnb.graph.arguments import graph_from, vertices_of
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.diagonals import diagonal
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.loop import iterate, iteration
 
 
-def floyd_warshall(A: object, unweighted: bool = False) -> DistArray:
+def floyd_warshall(A: ArrayLike, unweighted: bool = False) -> DistArray:
     """Return the shortest-path lengths between all pairs of vertices, in n steps over an n x n matrix.
 
     Floyd 1962, "Algorithm 97: Shortest Path"; SciPy's ``csgraph.floyd_warshall``. For graphs of up to some

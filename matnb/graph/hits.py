@@ -7,6 +7,7 @@ from typing import NamedTuple
 from matnb.graph.arguments import check_tolerance, graph_from, unit_of_weights
 from matnb.graph.eigenvector import is_settled
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import full
 from matnb.lazy.fields import has_fields
 from matnb.lazy.loop import converging, iterate
@@ -24,7 +25,7 @@ class HubsAuthorities(NamedTuple):
 
 
 @named_by_vertices
-def hits(A: object, tolerance: float = 1e-8, max_iterations: int = 100) -> HubsAuthorities:
+def hits(A: ArrayLike, tolerance: float = 1e-8, max_iterations: int = 100) -> HubsAuthorities:
     """Return the HITS scores: hubs link to good authorities, and authorities are linked from good hubs.
 
     Kleinberg 1999, "Authoritative Sources in a Hyperlinked Environment": authorities are A' times hubs, and

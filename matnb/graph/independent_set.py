@@ -6,13 +6,14 @@ import numpy as np
 
 from matnb.graph.arguments import both_ways, graph_from
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import ones, zeros
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate
 from matnb.lazy.random import default_rng
 
 
-def maximal_independent_set(A: object, symmetric: bool = False, seed: int = 0) -> DistArray:
+def maximal_independent_set(A: ArrayLike, symmetric: bool = False, seed: int = 0) -> DistArray:
     """Return a maximal independent set: no two of its vertices are adjacent, and no vertex can be added.
 
     Luby 1986, "A Simple Parallel Algorithm for the Maximal Independent Set Problem": in each round every

@@ -10,6 +10,7 @@ from matnb.errors import OptionError
 from matnb.graph.arguments import check_real, checked_sums, graph_from, loops_again
 from matnb.graph.communities import check_resolution, modularity_of
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray, eye, zeros
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.diagonals import diag, tril, triu
@@ -36,7 +37,7 @@ class Communities(NamedTuple):
 
 @named_by_vertices
 def louvain(
-    A: object, resolution: float = 1.0, threshold: float = 1e-7, symmetric: bool = False, seed: int = 0
+    A: ArrayLike, resolution: float = 1.0, threshold: float = 1e-7, symmetric: bool = False, seed: int = 0
 ) -> Communities:
     """Return communities of high modularity, by the Louvain method.
 

@@ -10,6 +10,7 @@ from matnb.errors import OptionError
 from matnb.graph.arguments import check_real, checked_sums, graph_from
 from matnb.graph.components import connected_components
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.diagonals import diag
@@ -30,7 +31,7 @@ class Clusters(NamedTuple):
 
 @named_by_vertices
 def markov_clustering(
-    A: object,
+    A: ArrayLike,
     expansion: int = 2,
     inflation: float = 2.0,
     loop_weight: float = 1.0,

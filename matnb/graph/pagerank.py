@@ -10,6 +10,7 @@ import numpy.typing as npt
 from matnb.errors import OptionError
 from matnb.graph.arguments import check_real, checked_sums, graph_from, proportions
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import full
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
@@ -28,7 +29,7 @@ class Ranking(NamedTuple):
 
 @named_by_vertices
 def pagerank(
-    A: object,
+    A: ArrayLike,
     damping: float = 0.85,
     tolerance: float | None = 1e-8,
     max_iterations: int = 100,

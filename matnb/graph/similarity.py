@@ -5,12 +5,13 @@ from __future__ import annotations
 from matnb.errors import DTypeError, ShapeError
 from matnb.graph.arguments import both_ways, graph_from
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray
 from matnb.lazy.functions.diagonals import tril, triu
 from matnb.lazy.functions.linear import matmul
 
 
-def common_neighbors(A: object, pairs: object = None, symmetric: bool = False) -> DistArray:
+def common_neighbors(A: ArrayLike, pairs: object = None, symmetric: bool = False) -> DistArray:
     """Return the number of common neighbors of pairs of vertices.
 
     The square of the adjacency matrix (Liben-Nowell and Kleinberg 2007, "The Link-Prediction
@@ -62,7 +63,7 @@ def common_neighbors(A: object, pairs: object = None, symmetric: bool = False) -
     return _common(edges, pairs, "common_neighbors")
 
 
-def jaccard(A: object, pairs: object = None, symmetric: bool = False) -> DistArray:
+def jaccard(A: ArrayLike, pairs: object = None, symmetric: bool = False) -> DistArray:
     """Return the Jaccard similarity of pairs of vertices: the share of their neighbors that are common.
 
     Jaccard 1901; NetworkX's ``jaccard_coefficient``: the common neighbors over all neighbors of either.

@@ -6,6 +6,7 @@ import numpy as np
 
 from matnb.graph.arguments import both_ways, checked, graph_from
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, eye, full, zeros
 from matnb.lazy.functions.diagonals import tril, triu
 from matnb.lazy.functions.elementwise import where
@@ -16,7 +17,7 @@ from matnb.lazy.loop import iterate
 State = tuple[DistArray, DistArray]
 
 
-def minimum_spanning_forest(A: object) -> DistArray:
+def minimum_spanning_forest(A: ArrayLike) -> DistArray:
     """Return a minimum spanning forest: edges of least total weight that connect each component.
 
     Boruvka 1926 (Nesetril, Milkova and Nesetrilova 2001, "Otakar Boruvka on minimum spanning tree problem"):

@@ -9,6 +9,7 @@ import numpy as np
 from matnb.graph.arguments import checked, graph_from, vertex_from, vertices_of
 from matnb.graph.searches import parents_along
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
@@ -26,11 +27,11 @@ class ShortestPaths(NamedTuple):
 
 
 @overload
-def sssp(A: object, source: int, predecessors: Literal[False] = ...) -> DistArray: ...
+def sssp(A: ArrayLike, source: int, predecessors: Literal[False] = ...) -> DistArray: ...
 @overload
-def sssp(A: object, source: int, predecessors: Literal[True]) -> ShortestPaths: ...
+def sssp(A: ArrayLike, source: int, predecessors: Literal[True]) -> ShortestPaths: ...
 @named_by_vertices
-def sssp(A: object, source: int, predecessors: bool = False) -> DistArray | ShortestPaths:
+def sssp(A: ArrayLike, source: int, predecessors: bool = False) -> DistArray | ShortestPaths:
     """Return the shortest-path length from a source to every vertex.
 
     Bellman-Ford over the (min, plus) semiring; each round relaxes only edges of vertices whose distance the

@@ -7,6 +7,7 @@ import numpy as np
 from matnb.graph.arguments import graph_from, vertices_of
 from matnb.graph.components import Components
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate
@@ -14,7 +15,7 @@ from matnb.tables.results import named_by_vertices
 
 
 @named_by_vertices
-def strongly_connected_components(A: object) -> Components:
+def strongly_connected_components(A: ArrayLike) -> Components:
     """Return the strongly connected components of a directed graph.
 
     Orzan 2004, "On Distributed Verification and Verified Distribution", section 3.3, with the trimming of

@@ -7,12 +7,13 @@ import numpy as np
 from matnb.errors import OptionError
 from matnb.graph.arguments import both_ways, graph_from
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray
 from matnb.lazy.functions.diagonals import tril
 from matnb.linalg.eigsh import eigsh
 
 
-def triangles(A: object, symmetric: bool = False) -> DistArray:
+def triangles(A: ArrayLike, symmetric: bool = False) -> DistArray:
     """Return the number of triangles that contain each vertex.
 
     Row sums of a product computed only at the edges (Azad, Buluc and Gilbert 2015,
@@ -48,7 +49,7 @@ def triangles(A: object, symmetric: bool = False) -> DistArray:
     return corners
 
 
-def triangle_count(A: object, symmetric: bool = False) -> DistArray:
+def triangle_count(A: ArrayLike, symmetric: bool = False) -> DistArray:
     """Return the number of triangles of a graph.
 
     The sum of ``(L @ L) * L`` for the edges L from the larger to the smaller vertex, so that each triangle is
@@ -81,7 +82,7 @@ def triangle_count(A: object, symmetric: bool = False) -> DistArray:
     return found
 
 
-def triangle_estimate(A: object, k: int = 30, symmetric: bool = False, seed: int = 0) -> DistArray:
+def triangle_estimate(A: ArrayLike, k: int = 30, symmetric: bool = False, seed: int = 0) -> DistArray:
     """Return an estimate of the number of triangles in a graph, from its largest eigenvalues.
 
     One sixth of the sum of their cubes (Tsourakakis 2008, "Fast Counting of Triangles in Large Real Networks

@@ -8,10 +8,11 @@ from matnb.errors import OptionError
 from matnb.graph.arguments import both_ways, graph_from
 from matnb.graph.triangles import toward_more_neighbors
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.loop import iterate
 
 
-def k_truss(A: object, k: int, symmetric: bool = False) -> DistArray:
+def k_truss(A: ArrayLike, k: int, symmetric: bool = False) -> DistArray:
     """Return the k-truss: the largest subgraph in which each edge is in at least k - 2 triangles.
 
     Cohen 2008, "Trusses: Cohesive Subgraphs for Social Network Analysis"; round by round as Davis 2018,

@@ -19,6 +19,7 @@ from matnb.expr.client_data import held, owned
 from matnb.expr.nodes import Broadcast, Create, Data, Expr, Index, Regrid
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, expression_of_block, handle_of, operand_of, wrap
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.evaluator import asked, evaluator
 from matnb.lazy.limits import check_incoming
 from matnb.lazy.registry import implements, recorded
@@ -35,7 +36,7 @@ Number = bool | int | float | complex | np.generic
 
 
 def asarray(
-    obj: object,
+    obj: ArrayLike,
     dtype: npt.DTypeLike | None = None,
     order: Order = None,
     *,
@@ -149,7 +150,7 @@ def holds_handles(items: Sequence[object]) -> bool:
     )
 
 
-def _block_of(obj: object, wanted: np.dtype | None) -> Block:
+def _block_of(obj: ArrayLike, wanted: np.dtype | None) -> Block:
     # Lists and numbers are made at once in the dtype, which tells numbers that do not fit it.
     if (
         wanted is None
@@ -508,7 +509,7 @@ def _between(
 
 @implements(np.array)
 def array(
-    obj: object,
+    obj: ArrayLike,
     dtype: npt.DTypeLike | None = None,
     *,
     copy: bool | None = True,
@@ -525,14 +526,14 @@ def array(
 
 @implements(np.asanyarray, np.ascontiguousarray, np.asfortranarray)
 def asanyarray(
-    a: object, dtype: npt.DTypeLike | None = None, order: Order = None, **rest: object
+    a: ArrayLike, dtype: npt.DTypeLike | None = None, order: Order = None, **rest: object
 ) -> DistArray:
     """``numpy.asanyarray``: a DistArray is returned as it is."""
     return asarray(a, dtype)
 
 
 @implements(np.copy)
-def copy(a: object, order: Order = "K", subok: bool = False) -> DistArray:
+def copy(a: ArrayLike, order: Order = "K", subok: bool = False) -> DistArray:
     """``numpy.copy``."""
     return asarray(a, copy=True)
 
@@ -556,7 +557,7 @@ def identity(n: int, dtype: npt.DTypeLike | None = None) -> DistArray:
     return eye(n, dtype=dtype)
 
 
-def _is_one(a: object, b: object, max_work: object = None) -> bool:
+def _is_one(a: ArrayLike, b: object, max_work: object = None) -> bool:
     """``numpy.shares_memory``: whether both are the same object, since DistArrays never share memory."""
     return a is b and handle_of(a).size > 0
 
@@ -565,7 +566,7 @@ implements(np.shares_memory, np.may_share_memory)(_is_one)
 
 
 @implements(np.from_dlpack)
-def from_dlpack(x: object, /, *, device: str | None = None, copy: bool | None = None) -> DistArray:
+def from_dlpack(x: ArrayLike, /, *, device: str | None = None, copy: bool | None = None) -> DistArray:
     """``numpy.from_dlpack``: copies, unless ``x`` is a DistArray."""
     check_device(device)
     if isinstance(x, DistArray):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.loop import converging, iterate
 from matnb.learn.alternating import AlternatingSquares, no_factors
 from matnb.learn.arguments import one_of, real, seed_from, whole
@@ -90,7 +91,7 @@ class ALS(Estimator):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, R: object, y: object = None) -> Self:
+    def fit(self, R: object, y: ArrayLike = None) -> Self:
         """Learn factors from ratings, users x items, a sparse matrix; a stored zero is a rating too."""
         ratings = ratings_from(R, "ALS", signed=not self.implicit)
         k = whole(self.factors, "factors", "ALS", most=max(ratings.shape))

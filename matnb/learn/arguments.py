@@ -11,13 +11,14 @@ import numpy.typing as npt
 from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DataDTypeError, DTypeError, OptionError, ShapeError, suggestion
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, ones
 from matnb.lazy.limits import check_incoming
 from matnb.sources import BatchSource
 from matnb.sources.whole_numbers import whole as whole  # for all estimators, as what else is here
 
 
-def rows_from(X: object, estimator: str, num_features: int | None = None) -> DistArray:
+def rows_from(X: ArrayLike, estimator: str, num_features: int | None = None) -> DistArray:
     """Return the rows an estimator is given: a real matrix, sparse or dense, of float64 or float32.
 
     Anything but float32 becomes float64. Each element is looked at, in a run of its own.
@@ -62,7 +63,7 @@ def rows_from(X: object, estimator: str, num_features: int | None = None) -> Dis
     return checked(_real(given, estimator, "X"), estimator, "X")
 
 
-def names_of(X: object) -> npt.NDArray[np.object_] | None:
+def names_of(X: ArrayLike) -> npt.NDArray[np.object_] | None:
     """Return the names of a data frame's columns where they are texts, else None."""
     columns = getattr(X, "columns", None)
     if columns is None or not hasattr(X, "dtypes") or not all(isinstance(one, str) for one in columns):
@@ -134,7 +135,7 @@ def _real(given: DistArray, estimator: str, name: str) -> DistArray:
     return given if given.dtype in (np.float32, np.float64) else given.astype(np.float64)
 
 
-def targets_from(y: object, X: DistArray, estimator: str, several: bool = True) -> DistArray:
+def targets_from(y: ArrayLike, X: DistArray, estimator: str, several: bool = True) -> DistArray:
     """Return numbers to be predicted, one or several a row of X, as float64.
 
     Raises
@@ -164,7 +165,7 @@ class Labels(NamedTuple):
     codes: DistArray
 
 
-def labels_from(y: object, X: DistArray, estimator: str) -> Labels:
+def labels_from(y: ArrayLike, X: DistArray, estimator: str) -> Labels:
     """Return the classes of the rows of X; numbers or, from anything other than a DistArray, texts.
 
     Raises
@@ -246,7 +247,7 @@ def of_classes(places: DistArray, classes: Classes) -> DistArray | Classes:
     return classes[np.asarray(places)]
 
 
-def weights_from(sample_weight: object, X: DistArray, estimator: str) -> DistArray:
+def weights_from(sample_weight: ArrayLike, X: DistArray, estimator: str) -> DistArray:
     """Return a weight for each row, float64; ones when left out.
 
     Raises
@@ -270,7 +271,7 @@ def weights_from(sample_weight: object, X: DistArray, estimator: str) -> DistArr
 
 
 def class_weights_from(
-    class_weight: object, labels: Labels, sample_weight: object, X: DistArray, estimator: str
+    class_weight: object, labels: Labels, sample_weight: ArrayLike, X: DistArray, estimator: str
 ) -> DistArray | None:
     """Return a weight for each row, times that of its class; None where both are left out.
 

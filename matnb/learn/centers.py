@@ -6,6 +6,7 @@ import numpy as np
 
 from matnb.errors import ConvergenceWarning, OptionError, ShapeError, warn
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray
 from matnb.lazy.random import Generator
 from matnb.learn.arguments import checked, one_of, rows_from, weights_from, whole
@@ -24,7 +25,7 @@ class ClustererByCenters(Clusterer, Transformer):
     cluster_centers_: DistArray
     n_features_in_: int
 
-    def predict(self, X: object) -> DistArray:
+    def predict(self, X: ArrayLike) -> DistArray:
         """Return the place of the nearest center of each row: n labels, int32.
 
         Parameters
@@ -34,7 +35,7 @@ class ClustererByCenters(Clusterer, Transformer):
         """
         return nearest(self._rows(X, "predict"), self.cluster_centers_)
 
-    def transform(self, X: object) -> DistArray:
+    def transform(self, X: ArrayLike) -> DistArray:
         """Return the distance of each row to each center: n x k.
 
         Parameters
@@ -44,7 +45,7 @@ class ClustererByCenters(Clusterer, Transformer):
         """
         return asarray(np.sqrt(squared_distances(self._rows(X, "transform"), self.cluster_centers_)))
 
-    def score(self, X: object, y: object = None, sample_weight: object = None) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike = None, sample_weight: ArrayLike = None) -> float:
         """Return the sum of squared distances of rows to their nearest centers, negative.
 
         Parameters

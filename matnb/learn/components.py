@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, eye
 from matnb.lazy.functions.decompositions import inv, slogdet
 from matnb.lazy.functions.elementwise import where
@@ -22,7 +23,7 @@ class PrincipalComponents(Transformer):
     noise_variance_: float
     n_features_in_: int
 
-    def transform(self, X: object) -> DistArray:
+    def transform(self, X: ArrayLike) -> DistArray:
         """Return the coordinates of rows along the components: n x k.
 
         Parameters
@@ -34,7 +35,7 @@ class PrincipalComponents(Transformer):
         found = rows @ self.components_.T - self.mean_ @ self.components_.T
         return found / self._deviations() if self.whiten else found
 
-    def inverse_transform(self, X: object) -> DistArray:
+    def inverse_transform(self, X: ArrayLike) -> DistArray:
         """Return the approximate rows with the given coordinates, n x p.
 
         Parameters
@@ -59,7 +60,7 @@ class PrincipalComponents(Transformer):
         """Return the inverse of the covariance."""
         return inv(self.get_covariance())
 
-    def score_samples(self, X: object) -> DistArray:
+    def score_samples(self, X: ArrayLike) -> DistArray:
         """Return the logarithm of each row's likelihood under the model: n numbers.
 
         Parameters
@@ -72,7 +73,7 @@ class PrincipalComponents(Transformer):
         distances = (centered * (centered @ inv(covariance))).sum(axis=1)
         return -0.5 * (distances + self.n_features_in_ * np.log(2.0 * np.pi) + slogdet(covariance).logabsdet)
 
-    def score(self, X: object, y: object = None) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike = None) -> float:
         """Return the mean of :meth:`score_samples`.
 
         Parameters

@@ -15,6 +15,7 @@ import numpy as np
 
 from matnb.errors import NotFittedError, OptionError, ShapeError, UnsupportedError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator, shown
 from matnb.lazy.nesting import put_together, taken_apart
@@ -266,7 +267,7 @@ class Classifier(Estimator):
     _kind = "classifier"
     classes_: np.ndarray
 
-    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike = None) -> float:
         """Return the share of rows, by weight, whose class ``predict`` finds.
 
         Parameters
@@ -297,7 +298,7 @@ class Regressor(Estimator):
 
     _kind = "regressor"
 
-    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike = None) -> float:
         """Return the coefficient of determination, R^2, of what ``predict`` finds, or its mean over targets.
 
         Parameters
@@ -391,7 +392,7 @@ class Transformer(Estimator):
             )
         return self
 
-    def fit_transform(self, X: object, y: object = None, **options: Any) -> DistArray:
+    def fit_transform(self, X: ArrayLike, y: ArrayLike = None, **options: Any) -> DistArray:
         """Fit to X and return its rows transformed."""
         fitted = self.fit(X, y, **options)  # type: ignore[attr-defined]  # every transformer is fitted
         return fitted.transform(X)
@@ -403,7 +404,7 @@ class Clusterer(Estimator):
     _kind = "clusterer"
     labels_: DistArray
 
-    def fit_predict(self, X: object, y: object = None, **options: Any) -> DistArray:
+    def fit_predict(self, X: ArrayLike, y: ArrayLike = None, **options: Any) -> DistArray:
         """Fit to X and return the cluster of each row."""
         self.fit(X, y, **options)  # type: ignore[attr-defined]  # every clusterer is fitted
         return self.labels_

@@ -8,6 +8,7 @@ import numpy as np
 
 from matnb.errors import ConvergenceWarning, OptionError, warn
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.shaping import concatenate
@@ -30,7 +31,7 @@ class FactorsByBatches(FactorSteps):
     _above_: DistArray
     _below_: DistArray
 
-    def partial_fit(self, X: object, y: object = None, W: object = None, H: object = None) -> Self:
+    def partial_fit(self, X: ArrayLike, y: ArrayLike = None, W: object = None, H: object = None) -> Self:
         """Learn from one batch of rows more; ``H`` begins with ``init="custom"``, y and W are nothing."""
         is_first = not hasattr(self, "components_")
         rows = self._rows(X, None if is_first else self.n_features_in_)

@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.functions.decompositions import svd
@@ -80,7 +81,7 @@ class IncrementalPCA(PrincipalComponents):
         self.whiten = whiten
         self.batch_size = batch_size
 
-    def fit(self, X: object, y: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike = None) -> Self:
         """Fit the components to rows, n x p, sparse or dense, a batch at a time; y is ignored."""
         rows = rows_from(X, "IncrementalPCA")
         n, p = rows.shape
@@ -97,7 +98,7 @@ class IncrementalPCA(PrincipalComponents):
             seen = _after(seen, rows[end:], len(seen.values))
         return self._told(seen, batch_size=size)
 
-    def partial_fit(self, X: object, y: object = None) -> Self:
+    def partial_fit(self, X: ArrayLike, y: ArrayLike = None) -> Self:
         """Learn from one more batch of rows, n x p, sparse or dense; y is ignored."""
         if not self.__sklearn_is_fitted__():
             rows = rows_from(X, "IncrementalPCA")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.learn.estimator import Estimator
 from matnb.learn.recommending import Recommendations, best_unseen, places_from, ratings_from
 
@@ -38,7 +39,7 @@ class ItemSimilarity(Estimator):
 
     similarity_: DistArray
 
-    def fit(self, R: object, y: object = None) -> Self:
+    def fit(self, R: object, y: ArrayLike = None) -> Self:
         """Learn from ratings, users x items, a sparse matrix."""
         ratings = ratings_from(R, "ItemSimilarity")
         self._learn(similarity=ratings.T @ ratings)

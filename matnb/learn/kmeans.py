@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import ones
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.functions.grouping import scatter_reduce
@@ -94,7 +95,7 @@ class KMeans(ClustererByCenters):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike = None, sample_weight: ArrayLike = None) -> Self:
         """Fit centers to rows.
 
         Parameters

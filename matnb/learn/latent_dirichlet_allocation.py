@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.loop import cond, iterate, iteration
 from matnb.learn.arguments import one_of, real, whole
 from matnb.learn.topic_batches import TopicsByBatches
@@ -103,7 +104,7 @@ class LatentDirichletAllocation(TopicsByBatches):
         self.max_doc_update_iter = max_doc_update_iter
         self.random_state = random_state
 
-    def fit(self, X: object, y: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike = None) -> Self:
         """Learn topics in ``max_iter`` passes over documents.
 
         Parameters

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, eye, ones, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import kron
@@ -48,7 +49,7 @@ class LinearModel(Estimator):
 class LinearRegressor(LinearModel, Regressor):
     """A linear model of numbers."""
 
-    def predict(self, X: object) -> DistArray:
+    def predict(self, X: ArrayLike) -> DistArray:
         """Return the linear function of each row, of shape (n,), or n x targets.
 
         Parameters

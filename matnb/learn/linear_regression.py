@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.decompositions import lstsq
 from matnb.learn.arguments import real, rows_from, targets_from, weights_from
 from matnb.learn.centering import centered, conjugate_least_squares
@@ -55,7 +56,7 @@ class LinearRegression(LinearRegressor):
         self.fit_intercept = fit_intercept
         self.tol = tol
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike = None) -> Self:
         """Fit the coefficients.
 
         Parameters

@@ -7,6 +7,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.shaping import stack
 from matnb.learn.arguments import Classes, class_weights_from, labels_from, of_classes, real, rows_from
 from matnb.learn.estimator import Classifier
@@ -85,7 +86,7 @@ class LogisticRegression(LinearModel, Classifier):
         self.solver = solver
         self.max_iter = max_iter
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike = None) -> Self:
         """Fit the coefficients.
 
         Parameters
@@ -127,7 +128,7 @@ class LogisticRegression(LinearModel, Classifier):
         self.n_iter_ = int(self.n_iter_)
         return self
 
-    def decision_function(self, X: object) -> DistArray:
+    def decision_function(self, X: ArrayLike) -> DistArray:
         """Return the decision function of each row: n numbers, or n x classes for more than two."""
         return self._decided(X, "decision_function")
 
@@ -135,13 +136,13 @@ class LogisticRegression(LinearModel, Classifier):
         found = self._linear(X, called)
         return found[:, 0] if len(self.classes_) == 2 else found
 
-    def predict(self, X: object) -> DistArray | Classes:
+    def predict(self, X: ArrayLike) -> DistArray | Classes:
         """Return the most likely class of each row: a DistArray of numbers, or a NumPy array of strings."""
         found = self._decided(X, "predict")
         places = found.argmax(axis=1) if found.ndim == 2 else (found > 0).astype(np.int64)
         return of_classes(places, self.classes_)
 
-    def predict_proba(self, X: object) -> DistArray:
+    def predict_proba(self, X: ArrayLike) -> DistArray:
         """Return the probability of each class, n x classes."""
         found = self._decided(X, "predict_proba")
         if found.ndim == 2:
@@ -149,6 +150,6 @@ class LogisticRegression(LinearModel, Classifier):
         second = 1 / (1 + np.exp(-np.maximum(found, -700.0)))
         return stack([1 - second, second], axis=1)
 
-    def predict_log_proba(self, X: object) -> DistArray:
+    def predict_log_proba(self, X: ArrayLike) -> DistArray:
         """Return the logarithms of the probabilities, n x classes."""
         return cast(DistArray, np.log(self.predict_proba(X)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.random import Generator, default_rng
 from matnb.learn.arguments import real, rows_from, seed_from, weights_from, whole
@@ -97,7 +98,7 @@ class MiniBatchKMeans(ClustererByCenters):
         self.n_init = n_init
         self.reassignment_ratio = reassignment_ratio
 
-    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike = None, sample_weight: ArrayLike = None) -> Self:
         """Fit centers to batches of the rows; arguments as in :meth:`KMeans.fit`."""
         rows, weights, ratio = self._given(X, sample_weight)
         self._seed = seed_from(self.random_state, "MiniBatchKMeans")
@@ -112,7 +113,7 @@ class MiniBatchKMeans(ClustererByCenters):
         found = {"inertia": float(gained.average) * n, "n_iter": -(-int(count) * size // n)}
         return self._told(rows, weights, state, int(count), **found)
 
-    def partial_fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
+    def partial_fit(self, X: ArrayLike, y: ArrayLike = None, sample_weight: ArrayLike = None) -> Self:
         """Learn from one more batch; arguments as in :meth:`KMeans.fit`."""
         is_first = not self.__sklearn_is_fitted__()
         rows, weights, ratio = self._given(X, sample_weight, is_first)

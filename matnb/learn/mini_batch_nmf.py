@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.learn.arguments import whole
 from matnb.learn.factor_batches import FactorsByBatches
 from matnb.learn.multiplicative import divergence
@@ -97,7 +98,7 @@ class MiniBatchNMF(FactorsByBatches):
         self.transform_max_iter = transform_max_iter
         self.random_state = random_state
 
-    def fit(self, X: object, y: object = None, **params: object) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike = None, **params: object) -> Self:
         """Learn H.
 
         Parameters
@@ -116,7 +117,7 @@ class MiniBatchNMF(FactorsByBatches):
         return self
 
     def fit_transform(  # type: ignore[override]  # scikit-learn's arguments
-        self, X: object, y: object = None, W: object = None, H: object = None
+        self, X: ArrayLike, y: ArrayLike = None, W: object = None, H: object = None
     ) -> DistArray:
         """Fit H to rows in memory, and return W, n x k; see ``fit``."""
         if isinstance(X, BatchSource):
@@ -131,7 +132,7 @@ class MiniBatchNMF(FactorsByBatches):
         self._keep(factors, fading, gained, count, reconstruction_err=error, _W=found)
         return self.__dict__.pop("_W_")
 
-    def transform(self, X: object) -> DistArray:
+    def transform(self, X: ArrayLike) -> DistArray:
         """Return W, m x k, for other rows, with fixed H."""
         self._check_fitted("transform")
         H = self.components_

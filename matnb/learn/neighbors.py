@@ -8,6 +8,7 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray, coo_array, ones
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.functions.indexing import take_along_axis
@@ -70,7 +71,7 @@ class NearestNeighbors(Estimator):
         self.algorithm = algorithm
         self.metric = metric
 
-    def fit(self, X: object, y: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike = None) -> Self:
         """Set the rows to search.
 
         Parameters
@@ -92,7 +93,7 @@ class NearestNeighbors(Estimator):
         )
 
     def kneighbors(
-        self, X: object = None, n_neighbors: int | None = None, return_distance: bool = True
+        self, X: ArrayLike = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> tuple[DistArray, DistArray] | DistArray:
         """Return the distances to the nearest rows, and their indices, both n x k, the nearest first.
 
@@ -109,7 +110,7 @@ class NearestNeighbors(Estimator):
         return (distances, places) if return_distance else places
 
     def kneighbors_graph(
-        self, X: object = None, n_neighbors: int | None = None, mode: str = "connectivity"
+        self, X: ArrayLike = None, n_neighbors: int | None = None, mode: str = "connectivity"
     ) -> DistArray:
         """Return the sparse graph of nearest neighbors, n x n_samples_fit, from rows to neighbors.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.learn.arguments import nonnegative, one_of, real, rows_from, whole
 from matnb.learn.multiplicative import alternated, cleaned, divergence, penalties, updated
 from matnb.learn.nonnegative import Factors, NonnegativeFactors, even_rows
@@ -87,13 +88,13 @@ class NMF(NonnegativeFactors):
         self.alpha_H = alpha_H
         self.l1_ratio = l1_ratio
 
-    def fit(self, X: object, y: object = None, **params: object) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike = None, **params: object) -> Self:
         """Fit H to n x p nonnegative numbers; ``W`` and ``H`` are initial values for ``init="custom"``."""
         self.fit_transform(X, y, **params)
         return self
 
     def fit_transform(  # type: ignore[override]  # scikit-learn's arguments
-        self, X: object, y: object = None, W: object = None, H: object = None
+        self, X: ArrayLike, y: ArrayLike = None, W: object = None, H: object = None
     ) -> DistArray:
         """Fit H, and return W, n x k; see ``fit``."""
         rows = nonnegative(rows_from(X, "NMF"), "NMF", "X")
@@ -106,7 +107,7 @@ class NMF(NonnegativeFactors):
         self.n_iter_ = int(self.n_iter_)
         return self.__dict__.pop("_W_")
 
-    def transform(self, X: object) -> DistArray:
+    def transform(self, X: ArrayLike) -> DistArray:
         """Return W, m x k, for other rows, with fixed H."""
         self._check_fitted("transform")
         V = self.components_.T

@@ -8,6 +8,7 @@ import numpy as np
 
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.random import default_rng
@@ -108,7 +109,7 @@ class NonnegativeFactors(Transformer):
     random_state: Any
     components_: DistArray
 
-    def inverse_transform(self, X: object) -> DistArray:
+    def inverse_transform(self, X: ArrayLike) -> DistArray:
         """Return ``W H`` for a W, m x k."""
         self._check_fitted("inverse_transform")
         return asarray(X) @ self.components_

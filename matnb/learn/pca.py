@@ -8,6 +8,7 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.learn.arguments import real, rows_from, seed_from, whole
 from matnb.learn.components import PrincipalComponents
 from matnb.learn.spectra import TOLERANCE, SolverOptions, num_components, solver_of, spectrum, with_signs
@@ -81,7 +82,7 @@ class PCA(PrincipalComponents):
         self.iterated_power = iterated_power
         self.random_state = random_state
 
-    def fit(self, X: object, y: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike = None) -> Self:
         """Fit the components.
 
         Parameters

@@ -8,6 +8,7 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.elementwise import where
 from matnb.learn.arguments import real, rows_from, targets_from, weights_from
 from matnb.learn.estimator import Regressor
@@ -79,7 +80,7 @@ class PoissonRegressor(LinearModel, Regressor):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike = None) -> Self:
         """Fit the coefficients.
 
         Parameters
@@ -117,11 +118,11 @@ class PoissonRegressor(LinearModel, Regressor):
         self.n_iter_ = int(self.n_iter_)
         return self
 
-    def predict(self, X: object) -> DistArray:
+    def predict(self, X: ArrayLike) -> DistArray:
         """Return the predicted mean of each row, n numbers."""
         return cast(DistArray, np.exp(self._linear(X, "predict")))
 
-    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike = None) -> float:
         """Return D^2, the fraction of the deviance that ``predict`` explains.
 
         Parameters

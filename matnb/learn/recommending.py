@@ -9,6 +9,7 @@ import numpy as np
 
 from matnb.errors import DTypeError, IndexingError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray, zeros
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
@@ -59,7 +60,7 @@ def ratings_from(R: object, estimator: str, num_items: int | None = None, signed
     return ratings if signed else nonnegative(ratings, estimator, "R")
 
 
-def places_from(values: object, length: int, name: str, estimator: str) -> DistArray:
+def places_from(values: ArrayLike, length: int, name: str, estimator: str) -> DistArray:
     """Return places along an axis, int64, 1-D.
 
     Raises

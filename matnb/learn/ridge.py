@@ -10,6 +10,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from matnb.errors import OptionError, ShapeError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.mapping import replicated
 from matnb.learn.arguments import one_of, real, rows_from, targets_from, weights_from, whole
 from matnb.learn.centering import Centered, centered, conjugate_least_squares
@@ -78,7 +79,7 @@ class Ridge(LinearRegressor):
         self.tol = tol
         self.solver = solver
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike = None) -> Self:
         """Fit the coefficients.
 
         Parameters

@@ -8,6 +8,7 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.decompositions import eigvalsh
 from matnb.lazy.functions.diagonals import diagonal
@@ -79,7 +80,7 @@ class ShrunkRegressor(LinearRegressor):
     n_iter_: int
     dual_gap_: DistArray
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike = None) -> Self:
         """Fit the coefficients.
 
         Parameters

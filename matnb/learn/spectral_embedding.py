@@ -9,6 +9,7 @@ import numpy as np
 from matnb.errors import OptionError, ShapeError, warn
 from matnb.graph.components import connected_components
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, coo_array
 from matnb.lazy.functions.diagonals import tril, triu
 from matnb.lazy.functions.elementwise import where
@@ -84,7 +85,7 @@ class SpectralEmbedding(Estimator):
         self.random_state = random_state
         self.n_neighbors = n_neighbors
 
-    def fit(self, X: object, y: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike = None) -> Self:
         """Compute the embedding.
 
         Parameters
@@ -119,7 +120,7 @@ class SpectralEmbedding(Estimator):
             n_features_in=rows.shape[1],
         )
 
-    def fit_transform(self, X: object, y: object = None) -> DistArray:
+    def fit_transform(self, X: ArrayLike, y: ArrayLike = None) -> DistArray:
         """Compute the embedding and return it, n x k."""
         return self.fit(X, y).embedding_
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray
 from matnb.lazy.loop import iterate
 from matnb.lazy.random import default_rng
@@ -34,7 +35,7 @@ class TopicsByBatches(TopicModel):
     n_iter_: int
     bound_: float
 
-    def partial_fit(self, X: object, y: object = None) -> Self:
+    def partial_fit(self, X: ArrayLike, y: ArrayLike = None) -> Self:
         """Learn from further documents in one pass, ``batch_size`` at a time; arguments as of ``fit``."""
         is_first = not hasattr(self, "components_")
         counts = self._counts(X, None if is_first else self.n_features_in_)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.learn.arguments import nonnegative, real, rows_from, whole
 from matnb.learn.estimator import Transformer
 from matnb.learn.topics import Priors, bound, documents_topics, exp_expectation
@@ -33,11 +34,11 @@ class TopicModel(Transformer):
         def fit(self, X: object, y: object = None) -> Self:  # noqa: D102  each model has its own
             ...
 
-    def fit_transform(self, X: object, y: object = None, *, normalize: bool = True) -> DistArray:  # type: ignore[override]  # as scikit-learn's
+    def fit_transform(self, X: ArrayLike, y: ArrayLike = None, *, normalize: bool = True) -> DistArray:  # type: ignore[override]  # as scikit-learn's
         """Learn topics, and return those of each document: ``fit(X).transform(X)``."""
         return self.fit(X, y).transform(X, normalize=normalize)
 
-    def transform(self, X: object, *, normalize: bool = True) -> DistArray:
+    def transform(self, X: ArrayLike, *, normalize: bool = True) -> DistArray:
         """Return the topics of each document, n x topics.
 
         Parameters
@@ -56,7 +57,7 @@ class TopicModel(Transformer):
         shares: DistArray = gamma / gamma.sum(axis=1, keepdims=True)
         return shares if normalize else gamma
 
-    def score(self, X: object, y: object = None) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike = None) -> float:
         """Return the variational bound of the logarithm of the likelihood of documents.
 
         Parameters
@@ -70,7 +71,7 @@ class TopicModel(Transformer):
         gamma = self._topics(counts, self.exp_dirichlet_component_, self._fitted())
         return float(bound(counts, gamma, self.components_, self._fitted(), 1.0))
 
-    def perplexity(self, X: object, sub_sampling: bool = False) -> float:
+    def perplexity(self, X: ArrayLike, sub_sampling: bool = False) -> float:
         """Return the exponential of minus the bound for each word of documents.
 
         Parameters

@@ -6,6 +6,7 @@ from typing import Self
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.learn.arguments import one_of, real, rows_from, seed_from, whole
 from matnb.learn.estimator import Transformer
 from matnb.learn.spectra import TOLERANCE, with_signs
@@ -74,7 +75,7 @@ class TruncatedSVD(Transformer):
         self.random_state = random_state
         self.tol = tol
 
-    def fit(self, X: object, y: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike = None) -> Self:
         """Fit the components.
 
         Parameters
@@ -107,7 +108,7 @@ class TruncatedSVD(Transformer):
             n_features_in=rows.shape[1],
         )
 
-    def transform(self, X: object) -> DistArray:
+    def transform(self, X: ArrayLike) -> DistArray:
         """Return the coordinates of rows along the components: n x k.
 
         Parameters
@@ -118,7 +119,7 @@ class TruncatedSVD(Transformer):
         self._check_fitted("transform")
         return rows_from(X, "TruncatedSVD", self.n_features_in_) @ self.components_.T
 
-    def inverse_transform(self, X: object) -> DistArray:
+    def inverse_transform(self, X: ArrayLike) -> DistArray:
         """Return the approximate rows with the given coordinates, n x p.
 
         Parameters

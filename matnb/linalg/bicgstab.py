@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.loop import converging, iterate
@@ -15,14 +16,14 @@ State = tuple[Any, ...]
 
 
 def bicgstab(
-    A: object,
+    A: ArrayLike,
     b: Operand,
     x0: Operand | None = None,
     *,
     rtol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: object = None,
+    M: ArrayLike = None,
 ) -> Solution:
     """Solve ``A x = b`` by stabilized biconjugate gradients.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.functions.mapping import replicated
@@ -19,14 +20,14 @@ State = tuple[Any, ...]
 
 
 def cg(
-    A: object,
+    A: ArrayLike,
     b: Operand,
     x0: Operand | None = None,
     *,
     rtol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: object = None,
+    M: ArrayLike = None,
 ) -> Solution:
     """Solve ``A x = b`` for a symmetric, positive definite A by conjugate gradients.
 

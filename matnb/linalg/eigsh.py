@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray, zeros
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
@@ -46,7 +47,7 @@ class _EigenSearch(NamedTuple):
 
 
 def eigsh(
-    A: object,
+    A: ArrayLike,
     k: int = 6,
     which: str = "LM",
     tol: float = 1e-10,

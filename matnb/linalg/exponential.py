@@ -6,6 +6,7 @@ import numpy as np
 
 from matnb.errors import OptionError, ShapeError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, eye
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.labels import check_one_set
@@ -16,7 +17,7 @@ _MOST_TERMS, _NORM = 55, 9.9  # table 3.1 of the source: of this norm so many te
 _MOST_PARTS = 1e7  # hours even for the smallest matrix
 
 
-def expm_multiply(A: object, B: Operand) -> DistArray:
+def expm_multiply(A: ArrayLike, B: Operand) -> DistArray:
     """Return ``expm(A) @ B`` without computing the matrix exponential.
 
     Al-Mohy and Higham 2011, "Computing the Action of the Matrix Exponential, with an Application to

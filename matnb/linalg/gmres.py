@@ -8,6 +8,7 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import norm
@@ -20,7 +21,7 @@ State = tuple[Any, ...]
 
 
 def gmres(
-    A: object,
+    A: ArrayLike,
     b: Operand,
     x0: Operand | None = None,
     *,
@@ -28,7 +29,7 @@ def gmres(
     atol: float = 0.0,
     restart: int = 20,
     maxiter: int | None = None,
-    M: object = None,
+    M: ArrayLike = None,
 ) -> Solution:
     """Solve ``A x = b`` by restarted GMRES (generalized minimal residuals).
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from matnb.errors import OptionError, ShapeError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.functions.shaping import concatenate
@@ -28,9 +29,9 @@ class _State(NamedTuple):
 
 
 def lobpcg(
-    A: object,
+    A: ArrayLike,
     X: Operand,
-    M: object = None,
+    M: ArrayLike = None,
     tol: float | None = None,
     maxiter: int | None = 20,
     largest: bool = True,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
@@ -68,7 +69,7 @@ class _Residual(NamedTuple):
 
 
 def lsmr(
-    A: object,
+    A: ArrayLike,
     b: Operand,
     damp: float = 0.0,
     atol: float = 1e-6,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import converging, iterate
@@ -16,14 +17,14 @@ State = tuple[Any, ...]
 
 
 def minres(
-    A: object,
+    A: ArrayLike,
     b: Operand,
     x0: Operand | None = None,
     *,
     rtol: float = 1e-5,
     shift: float = 0.0,
     maxiter: int | None = None,
-    M: object = None,
+    M: ArrayLike = None,
 ) -> Solution:
     """Solve ``(A - shift I) x = b`` for a symmetric, possibly indefinite A by MINRES (minimal residuals).
 

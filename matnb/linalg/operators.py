@@ -10,13 +10,14 @@ from scipy.sparse.linalg import LinearOperator
 
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray
 
 Apply = Callable[[DistArray], DistArray]
 Operand = npt.ArrayLike | DistArray
 
 
-def applied(algorithm: str, name: str, A: object, n: int) -> Apply:
+def applied(algorithm: str, name: str, A: ArrayLike, n: int) -> Apply:
     """Return the product with a square matrix of n rows, or a function that gives it.
 
     Raises
@@ -48,7 +49,7 @@ def _product_of(algorithm: str, name: str, A: Callable[[DistArray], object], x: 
     return product
 
 
-def matrix_from(algorithm: str, name: str, A: object) -> DistArray:
+def matrix_from(algorithm: str, name: str, A: ArrayLike) -> DistArray:
     """Return a real matrix, sparse or dense.
 
     Raises
@@ -86,7 +87,7 @@ def vector_from(algorithm: str, name: str, values: Operand) -> DistArray:
     return given.astype(np.float64)
 
 
-def preconditioner(algorithm: str, M: object, n: int) -> Apply:
+def preconditioner(algorithm: str, M: ArrayLike, n: int) -> Apply:
     """Return the product with what is near the inverse of a matrix of n rows.
 
     Parameters

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from matnb.errors import OptionError, suggestion
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.decompositions import qr, svd
 from matnb.lazy.functions.elementwise import where
@@ -36,7 +37,7 @@ class SingularTriplets(NamedTuple):
 
 
 def svds(
-    A: object,
+    A: ArrayLike,
     k: int = 6,
     which: str = "LM",
     tol: float = 1e-10,

@@ -8,6 +8,7 @@ import numpy as np
 
 from matnb.errors import OptionError, ShapeError
 from matnb.lazy.array import DistArray
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import zeros
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
@@ -57,10 +58,10 @@ class System(NamedTuple):
 
 def system_from(
     algorithm: str,
-    A: object,
+    A: ArrayLike,
     b: Operand,
     x0: Operand | None,
-    M: object,
+    M: ArrayLike,
     tolerances: tuple[float, float],
     max_iterations: int | None,
 ) -> System:
@@ -100,7 +101,7 @@ def system_from(
 
 
 def least_squares_from(
-    algorithm: str, A: object, b: Operand, x0: Operand | None, numbers: tuple[float, float, float]
+    algorithm: str, A: ArrayLike, b: Operand, x0: Operand | None, numbers: tuple[float, float, float]
 ) -> Problem:
     """Return a matrix, a right side and a beginning that fit each other.
 

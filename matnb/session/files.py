@@ -20,6 +20,7 @@ from matnb.io.folders import Where, open_files
 from matnb.io.source import Found, Source
 from matnb.io.write import check_target, write
 from matnb.lazy.array import DistArray, expression_of
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import regridded
 from matnb.lazy.recording import active_recording
 from matnb.lazy.registry import recorded
@@ -185,7 +186,7 @@ def _column(
 
 
 @cancellable()
-def save(array: object, path: str | os.PathLike[str]) -> None:
+def save(array: ArrayLike, path: str | os.PathLike[str]) -> None:
     """Compute an array or a table and write it block by block; this process holds one block at a time.
 
     The file is written completely or not at all.

@@ -17,6 +17,7 @@ from matnb.errors import DTypeError, OptionError, ShapeError, SingularError, Too
 from matnb.expr.client_data import SHIP_BYTES
 from matnb.expr.nodes import Broadcast, Expr, Transpose, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import eye, zeros
 from matnb.lazy.functions.mapping import map_blocks, replicated
 from matnb.lazy.functions.stacks import decomposed
@@ -119,7 +120,7 @@ def _called(
 
 
 @implements(np.linalg.det)
-def det(a: object, /) -> DistArray:
+def det(a: ArrayLike, /) -> DistArray:
     """``numpy.linalg.det``, of matrices of up to 64 MB; stacks are split along the first axis."""
     nodes = _matrices("det", a, square=True)
     batch = nodes[0].shape[:-2]
@@ -127,7 +128,7 @@ def det(a: object, /) -> DistArray:
 
 
 @implements(np.linalg.slogdet)
-def slogdet(a: object, /) -> SignAndLogarithm:
+def slogdet(a: ArrayLike, /) -> SignAndLogarithm:
     """``numpy.linalg.slogdet``, of matrices of up to 64 MB; stacks are split along the first axis."""
     nodes = _matrices("slogdet", a, square=True)
     batch = nodes[0].shape[:-2]
@@ -135,14 +136,14 @@ def slogdet(a: object, /) -> SignAndLogarithm:
 
 
 @implements(np.linalg.inv)
-def inv(a: object, /) -> DistArray:
+def inv(a: ArrayLike, /) -> DistArray:
     """``numpy.linalg.inv``, of matrices of up to 64 MB; stacks are split along the first axis."""
     nodes = _matrices("inv", a, square=True)
     return _called(np.linalg.inv, nodes, [nodes[0].shape], batch=nodes[0].shape[:-2])[0]
 
 
 @implements(np.linalg.solve)
-def solve(a: object, b: object, /) -> DistArray:
+def solve(a: ArrayLike, b: ArrayLike, /) -> DistArray:
     """``numpy.linalg.solve``, of dense matrices of any size; stacks are split along the first axis.
 
     Above 64 MB it uses a QR decomposition by panels of columns, which is slower than NumPy's LU. For a
@@ -164,7 +165,7 @@ def solve(a: object, b: object, /) -> DistArray:
 
 
 @implements(np.linalg.cholesky)
-def cholesky(a: object, /, *, upper: bool = False) -> DistArray:
+def cholesky(a: ArrayLike, /, *, upper: bool = False) -> DistArray:
     """``numpy.linalg.cholesky`` for dense matrices of any size; stacks are split along the first axis.
 
     Above 64 MB it is computed recursively, by halves (Gustavson 1997, "Recursion leads to automatic variable
@@ -182,7 +183,7 @@ def cholesky(a: object, /, *, upper: bool = False) -> DistArray:
 
 
 @implements(np.linalg.qr)
-def qr(a: object, /, mode: str = "reduced") -> QRDecomposition | DistArray:
+def qr(a: ArrayLike, /, mode: str = "reduced") -> QRDecomposition | DistArray:
     """``numpy.linalg.qr`` with mode "reduced", "complete" or "r", of matrices of up to 64 MB, or stacks.
 
     Tall matrices may have any size; above 8 MB they are decomposed by chunks of rows (Benson, Gleich and
@@ -223,7 +224,7 @@ def _bytes_of(node: Expr) -> int:
 
 
 @implements(np.linalg.eigh)
-def eigh(a: object, /, UPLO: str = "L") -> EigenDecomposition:
+def eigh(a: ArrayLike, /, UPLO: str = "L") -> EigenDecomposition:
     """``numpy.linalg.eigh``, of matrices of up to 64 MB; stacks are split along the first axis."""
     nodes = _matrices("eigh", a, square=True)
     shape = nodes[0].shape
@@ -232,7 +233,7 @@ def eigh(a: object, /, UPLO: str = "L") -> EigenDecomposition:
 
 
 @implements(np.linalg.eigvalsh)
-def eigvalsh(a: object, /, UPLO: str = "L") -> DistArray:
+def eigvalsh(a: ArrayLike, /, UPLO: str = "L") -> DistArray:
     """``numpy.linalg.eigvalsh``, of matrices of up to 64 MB; stacks are split along the first axis."""
     nodes = _matrices("eigvalsh", a, square=True)
     shape = nodes[0].shape
@@ -247,7 +248,7 @@ def _triangle(name: str) -> str:
 
 @implements(np.linalg.svd)
 def svd(
-    a: object, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+    a: ArrayLike, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> SingularValues | DistArray:
     """``numpy.linalg.svd``, of matrices of up to 64 MB; stacks are split along the first axis.
 
@@ -277,7 +278,7 @@ def svd(
 
 
 @implements(np.linalg.svdvals)
-def svdvals(x: object, /) -> DistArray:
+def svdvals(x: ArrayLike, /) -> DistArray:
     """``numpy.linalg.svdvals``, of up to 64 MB, or tall or wide; stacks are split along the first axis."""
     for node in (given := expression_of(x), _turned(given)):
         if _is_tall(node):
@@ -289,7 +290,7 @@ def svdvals(x: object, /) -> DistArray:
 
 
 @implements(np.linalg.pinv)
-def pinv(a: object, /, rcond: object = None, hermitian: bool = False, *, rtol: object = None) -> DistArray:
+def pinv(a: ArrayLike, /, rcond: object = None, hermitian: bool = False, *, rtol: object = None) -> DistArray:
     """``numpy.linalg.pinv``, of up to 64 MB; ``rcond`` and ``rtol`` are numbers, or one for each matrix."""
     (node,) = _matrices("pinv", a, stacked=False)
     option, bounds = _bound("pinv", rcond=rcond, rtol=rtol)
@@ -302,7 +303,7 @@ def pinv(a: object, /, rcond: object = None, hermitian: bool = False, *, rtol: o
 
 @implements(np.linalg.matrix_rank)
 def matrix_rank(
-    A: object, /, tol: object = None, hermitian: bool = False, *, rtol: object = None
+    A: ArrayLike, /, tol: object = None, hermitian: bool = False, *, rtol: object = None
 ) -> DistArray:
     """``numpy.linalg.matrix_rank``, of up to 64 MB; ``tol`` and ``rtol`` are numbers, or one a matrix."""
     node = expression_of(A)
@@ -341,13 +342,13 @@ def _bound(name: str, **given: object) -> tuple[str, list[Expr]]:
 
 
 @implements(np.linalg.eig)
-def eig(a: object, /) -> DistArray:
+def eig(a: ArrayLike, /) -> DistArray:
     """Raise an error: the dtype of ``numpy.linalg.eig`` depends on the values."""
     raise _by_values("eig", "eigh")
 
 
 @implements(np.linalg.eigvals)
-def eigvals(a: object, /) -> DistArray:
+def eigvals(a: ArrayLike, /) -> DistArray:
     """Raise an error: the dtype of ``numpy.linalg.eigvals`` depends on the values."""
     raise _by_values("eigvals", "eigvalsh")
 
@@ -364,7 +365,7 @@ def _turned(node: Expr) -> Expr:
 
 
 @implements(np.linalg.lstsq)
-def lstsq(a: object, b: object, rcond: object = None) -> LeastSquaresFit:
+def lstsq(a: ArrayLike, b: ArrayLike, rcond: object = None) -> LeastSquaresFit:
     """``numpy.linalg.lstsq`` of matrices of up to 64 MB, or tall or wide ones of any size, as :func:`qr`.
 
     If columns are linearly dependent, it is the minimum-norm solution, by an SVD. Residuals are returned for
@@ -589,7 +590,7 @@ def _substituted_here(turned: Numbers, triangle: Numbers, lower: bool, start: in
 
 
 def solve_triangular(
-    a: object, b: object, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
+    a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
 ) -> DistArray:
     """Solve ``a x = b`` for a triangular matrix of any size, as ``scipy.linalg.solve_triangular``.
 

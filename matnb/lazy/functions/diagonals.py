@@ -10,6 +10,7 @@ import numpy.typing as npt
 from matnb.errors import OptionError, ShapeError
 from matnb.expr.nodes import Expr, Shape
 from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import ones
 from matnb.lazy.functions.shaping import reshaped
 from matnb.lazy.indexing.keys import one_axis
@@ -20,7 +21,7 @@ from matnb.ops.diagonals import Diagonal, DiagonalMatrix, Triangle
 
 
 @implements(np.diagonal)
-def diagonal(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> DistArray:
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> DistArray:
     """``numpy.diagonal``; dense, even for a sparse matrix."""
     return wrap(_diagonal(expression_of(a), offset, axis1, axis2))
 
@@ -33,14 +34,14 @@ def _diagonal(node: Expr, offset: int, axis1: int, axis2: int) -> Expr:
 
 
 @implements(np.linalg.diagonal)
-def diagonal_of_matrices(x: object, /, *, offset: int = 0) -> DistArray:
+def diagonal_of_matrices(x: ArrayLike, /, *, offset: int = 0) -> DistArray:
     """``numpy.linalg.diagonal``: of the last two axes."""
     return wrap(_diagonal(expression_of(x), offset, -2, -1))
 
 
 @implements(np.trace)
 def trace(
-    a: object,
+    a: ArrayLike,
     offset: int = 0,
     axis1: int = 0,
     axis2: int = 1,
@@ -54,13 +55,13 @@ def trace(
 
 
 @implements(np.linalg.trace)
-def trace_of_matrices(x: object, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> DistArray:
+def trace_of_matrices(x: ArrayLike, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> DistArray:
     """``numpy.linalg.trace``: of the last two axes."""
     return trace(x, offset, -2, -1, dtype)
 
 
 @implements(np.diag)
-def diag(v: object, k: int = 0) -> DistArray:
+def diag(v: ArrayLike, k: int = 0) -> DistArray:
     """``numpy.diag``; a matrix that it creates is sparse if its dtype can be, as for ``mn.eye``."""
     node = expression_of(v)
     if node.ndim == 1:
@@ -71,7 +72,7 @@ def diag(v: object, k: int = 0) -> DistArray:
 
 
 @implements(np.diagflat)
-def diagflat(v: object, k: int = 0) -> DistArray:
+def diagflat(v: ArrayLike, k: int = 0) -> DistArray:
     """``numpy.diagflat``; sparse as that of ``diag``."""
     node = expression_of(v)
     return wrap(DiagonalMatrix(reshaped(node, (node.size,)), operator.index(k)))
@@ -79,14 +80,14 @@ def diagflat(v: object, k: int = 0) -> DistArray:
 
 @implements(np.tril)
 @keeps_labels
-def tril(m: object, k: int = 0) -> DistArray:
+def tril(m: ArrayLike, k: int = 0) -> DistArray:
     """``numpy.tril``: sparse where the matrix is."""
     return wrap(Triangle(_matrix(m), operator.index(k), False))
 
 
 @implements(np.triu)
 @keeps_labels
-def triu(m: object, k: int = 0) -> DistArray:
+def triu(m: ArrayLike, k: int = 0) -> DistArray:
     """``numpy.triu``: sparse where the matrix is."""
     return wrap(Triangle(_matrix(m), operator.index(k), True))
 
@@ -108,7 +109,7 @@ def tri(
 
 
 @implements(np.vander)
-def vander(x: object, N: int | None = None, increasing: bool = False) -> DistArray:
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> DistArray:
     """``numpy.vander``."""
     node = expression_of(x)
     if node.ndim != 1:
@@ -134,14 +135,14 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[DistArray, .
 
 
 @implements(np.tril_indices_from)
-def tril_indices_from(arr: object, k: int = 0) -> tuple[DistArray, ...]:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[DistArray, ...]:
     """``numpy.tril_indices_from``."""
     rows, columns = _lengths_of(arr)
     return tril_indices(rows, k, columns)
 
 
 @implements(np.triu_indices_from)
-def triu_indices_from(arr: object, k: int = 0) -> tuple[DistArray, ...]:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[DistArray, ...]:
     """``numpy.triu_indices_from``."""
     rows, columns = _lengths_of(arr)
     return triu_indices(rows, k, columns)

@@ -13,6 +13,7 @@ from matnb.errors import DTypeError, OptionError, UnsupportedError
 from matnb.expr.nodes import Elementwise, Expr
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, handle_of, operand_of, wrap
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, check_device, eye
 from matnb.lazy.labels import keeps_labels
 from matnb.lazy.registry import implements, recorded
@@ -95,13 +96,13 @@ def _given(node: Expr, out: object) -> DistArray:
 
 
 @overload
-def where(condition: object, /) -> tuple[DistArray, ...]: ...
+def where(condition: ArrayLike, /) -> tuple[DistArray, ...]: ...
 @overload
-def where(condition: object, one: object, other: object, /) -> DistArray: ...
+def where(condition: ArrayLike, one: object, other: object, /) -> DistArray: ...
 @implements(np.where)
 @keeps_labels
 def where(
-    condition: object, one: object = np._NoValue, other: object = np._NoValue, /
+    condition: ArrayLike, one: object = np._NoValue, other: object = np._NoValue, /
 ) -> DistArray | tuple[DistArray, ...]:
     """``numpy.where``; with one argument ``numpy.nonzero``."""
     if one is np._NoValue:
@@ -115,7 +116,7 @@ def where(
 @implements(np.clip)
 @keeps_labels
 def clip(
-    a: object,
+    a: ArrayLike,
     min: object = np._NoValue,
     max: object = np._NoValue,
     out: object = None,
@@ -162,7 +163,9 @@ def clip(
 
 @implements(np.astype)
 @keeps_labels
-def astype(x: object, dtype: npt.DTypeLike, /, *, copy: bool = True, device: str | None = None) -> DistArray:
+def astype(
+    x: ArrayLike, dtype: npt.DTypeLike, /, *, copy: bool = True, device: str | None = None
+) -> DistArray:
     """``numpy.astype``."""
     check_device(device)
     return wrap(ufuncs.astype(expression_of(x), dtype))
@@ -170,7 +173,7 @@ def astype(x: object, dtype: npt.DTypeLike, /, *, copy: bool = True, device: str
 
 @implements(np.round, np.around)
 @keeps_labels
-def rounded(a: object, decimals: int = 0, out: object = None) -> DistArray:
+def rounded(a: ArrayLike, decimals: int = 0, out: object = None) -> DistArray:
     """``numpy.round``: to the given number of decimals, halves to even."""
     node = expression_of(a)
     if node.dtype.kind in "iu":
@@ -197,7 +200,7 @@ def _to_decimals(node: Expr, decimals: int) -> Expr:
 
 @implements(np.fix)
 @keeps_labels
-def fix(x: object, out: object = None) -> DistArray:
+def fix(x: ArrayLike, out: object = None) -> DistArray:
     """``numpy.fix``: towards zero."""
     return _given(ufuncs.call(np.trunc, (expression_of(x),))[0], out)
 
@@ -246,7 +249,7 @@ def angle(z: object, deg: bool = False) -> DistArray:
 @implements(np.nan_to_num)
 @keeps_labels
 def nan_to_num(
-    x: object,
+    x: ArrayLike,
     copy: bool = True,
     nan: float = 0.0,
     posinf: float | None = None,
@@ -282,7 +285,7 @@ def _finite(node: Expr, nan: float, posinf: float | None, neginf: float | None) 
 @implements(np.isclose)
 @keeps_labels
 def isclose(
-    a: object, b: object, rtol: object = 1e-05, atol: object = 1e-08, equal_nan: bool = False
+    a: ArrayLike, b: ArrayLike, rtol: object = 1e-05, atol: object = 1e-08, equal_nan: bool = False
 ) -> DistArray:
     """``numpy.isclose``."""
     x, y, relative, absolute = (
@@ -302,7 +305,7 @@ def isclose(
 
 @implements(np.allclose)
 def allclose(
-    a: object, b: object, rtol: object = 1e-05, atol: object = 1e-08, equal_nan: bool = False
+    a: ArrayLike, b: ArrayLike, rtol: object = 1e-05, atol: object = 1e-08, equal_nan: bool = False
 ) -> DistArray:
     """``numpy.allclose``, as a lazy 0-d array: ``bool()`` computes it."""
     return isclose(a, b, rtol, atol, equal_nan).all()
@@ -333,32 +336,32 @@ def array_equiv(a1: object, a2: object) -> DistArray:
 
 @implements(np.isreal)
 @keeps_labels
-def isreal(x: object) -> DistArray:
+def isreal(x: ArrayLike) -> DistArray:
     """``numpy.isreal``: whether the imaginary part is 0."""
     return handle_of(imag(x) == 0)
 
 
 @implements(np.iscomplex)
 @keeps_labels
-def iscomplex(x: object) -> DistArray:
+def iscomplex(x: ArrayLike) -> DistArray:
     """``numpy.iscomplex``: whether the imaginary part is not 0."""
     return handle_of(imag(x) != 0)
 
 
 @implements(np.isrealobj)
-def isrealobj(x: object) -> bool:
+def isrealobj(x: ArrayLike) -> bool:
     """``numpy.isrealobj``."""
     return expression_of(x).dtype.kind != "c"
 
 
 @implements(np.iscomplexobj)
-def iscomplexobj(x: object) -> bool:
+def iscomplexobj(x: ArrayLike) -> bool:
     """``numpy.iscomplexobj``."""
     return expression_of(x).dtype.kind == "c"
 
 
 def _register_infinite(function: Callable[..., object], infinity: float) -> None:
-    def is_infinite(x: object, out: object = None) -> DistArray:
+    def is_infinite(x: ArrayLike, out: object = None) -> DistArray:
         node = expression_of(x)
         if node.dtype.kind == "c":
             raise DTypeError(
@@ -376,7 +379,7 @@ _register_infinite(np.isneginf, -np.inf)
 
 @implements(np.sinc)
 @keeps_labels
-def sinc(x: object) -> DistArray:
+def sinc(x: ArrayLike) -> DistArray:
     """``numpy.sinc``: sin(pi x) / (pi x), 1 at 0."""
     y = handle_of(asarray(x) * np.pi)
     least = np.finfo(y.dtype).eps if y.dtype.kind == "f" else 1e-20
@@ -386,7 +389,7 @@ def sinc(x: object) -> DistArray:
 
 @implements(np.i0)
 @keeps_labels
-def i0(x: object) -> DistArray:
+def i0(x: ArrayLike) -> DistArray:
     """``numpy.i0``: the modified Bessel function of the first kind and order 0."""
     node = expression_of(x)
     if node.dtype.kind == "c":
@@ -397,7 +400,7 @@ def i0(x: object) -> DistArray:
 
 
 @implements(np.polyval)
-def polyval(p: Sequence[object], x: object) -> DistArray:
+def polyval(p: Sequence[object], x: ArrayLike) -> DistArray:
     """``numpy.polyval``: coefficients from the highest power down."""
     point = asarray(x)
     made = handle_of(recorded(np.zeros_like)(point))
@@ -408,7 +411,7 @@ def polyval(p: Sequence[object], x: object) -> DistArray:
 
 @implements(np.piecewise)
 def piecewise(
-    x: object, condlist: object, funclist: Sequence[object], *args: object, **options: object
+    x: ArrayLike, condlist: object, funclist: Sequence[object], *args: object, **options: object
 ) -> DistArray:
     """``numpy.piecewise``: each function is applied to the elements for which its condition is true."""
     array = asarray(x)

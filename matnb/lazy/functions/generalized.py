@@ -9,6 +9,7 @@ from matnb.errors import DTypeError, UnsupportedError
 from matnb.expr.nodes import Expr
 from matnb.lazy import contraction
 from matnb.lazy.array import expression_of
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.indexing.keys import one_axis, with_new_axes
 from matnb.lazy.registry import implements
 from matnb.lazy.ufunc_calls import into
@@ -16,27 +17,27 @@ from matnb.lazy.ufuncs import astype, is_weak, number_dtype
 
 
 @implements(np.matmul)
-def matmul(x1: object, x2: object, /, out: object = None, **options: object) -> object:
+def matmul(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: object) -> object:
     """``numpy.matmul``."""
     return _called(np.matmul, x1, x2, out, options)
 
 
 @implements(np.matvec)
-def matvec(x1: object, x2: object, /, out: object = None, **options: object) -> object:
+def matvec(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: object) -> object:
     """``numpy.matvec``."""
     return _called(np.matvec, x1, x2, out, options)
 
 
 @implements(np.vecmat)
-def vecmat(x1: object, x2: object, /, out: object = None, **options: object) -> object:
+def vecmat(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: object) -> object:
     """``numpy.vecmat``."""
     return _called(np.vecmat, x1, x2, out, options)
 
 
 @implements(np.vecdot)
 def vecdot(
-    x1: object,
-    x2: object,
+    x1: ArrayLike,
+    x2: ArrayLike,
     /,
     out: object = None,
     *,

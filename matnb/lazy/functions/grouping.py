@@ -15,6 +15,7 @@ from matnb.blocks.semiring import MONOIDS
 from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError, suggestion
 from matnb.expr.nodes import Broadcast, Create, Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.evaluator import asked
 from matnb.lazy.fields import refuse_result
 from matnb.lazy.functions.ordering import dense_of, found_in, unique_of
@@ -28,7 +29,7 @@ from matnb.ops.grouping import Codes, Combined, Cuts, NumCodes, PartKeys, Picked
 from matnb.ops.indexing import Pick
 
 
-def groupby(keys: object, num_groups: int | None = None) -> GroupBy:
+def groupby(keys: ArrayLike, num_groups: int | None = None) -> GroupBy:
     """Group rows by their keys, to compute sums, means and other statistics of each group.
 
     Parameters
@@ -141,7 +142,7 @@ class GroupBy:
         """The number of groups."""
         return self._way.num_groups
 
-    def count(self, values: object = None) -> DistArray:
+    def count(self, values: ArrayLike = None) -> DistArray:
         """Return the number of rows in each group, int64; with ``values``, the number that are not NaN."""
         if values is None:
             return wrap(self._way.counted())
@@ -152,7 +153,7 @@ class GroupBy:
             (node,) = call(np.equal, (node, node))
         return wrap(self._way.combined(astype(node, np.int64), "plus"))
 
-    def sum(self, values: object) -> DistArray:
+    def sum(self, values: ArrayLike) -> DistArray:
         """Return the sum of the values in each group, with the dtype of ``np.sum``; 0 for an empty group.
 
         For a sparse matrix the result is sparse, with one row per group: the product of the groups-by-rows
@@ -163,27 +164,27 @@ class GroupBy:
             return self._sparse_sum(rows)
         return wrap(self._sum(self._checked(values)))
 
-    def prod(self, values: object) -> DistArray:
+    def prod(self, values: ArrayLike) -> DistArray:
         """Return the product of the values in each group; 1 for an empty group."""
         return wrap(self._way.combined(self._checked(values), "times"))
 
-    def min(self, values: object) -> DistArray:
+    def min(self, values: ArrayLike) -> DistArray:
         """Return the minimum of each group, NaN if it has one; the largest value if the group is empty."""
         return wrap(self._way.combined(self._checked(values), "min"))
 
-    def max(self, values: object) -> DistArray:
+    def max(self, values: ArrayLike) -> DistArray:
         """Return the maximum of each group, NaN if it has one; the smallest value if the group is empty."""
         return wrap(self._way.combined(self._checked(values), "max"))
 
-    def any(self, values: object) -> DistArray:
+    def any(self, values: ArrayLike) -> DistArray:
         """Return whether any value in each group is nonzero."""
         return wrap(self._way.combined(self._checked(values), "lor"))
 
-    def all(self, values: object) -> DistArray:
+    def all(self, values: ArrayLike) -> DistArray:
         """Return whether all values in each group are nonzero."""
         return wrap(self._way.combined(self._checked(values), "land"))
 
-    def mean(self, values: object) -> DistArray:
+    def mean(self, values: ArrayLike) -> DistArray:
         """Return the mean of each group, with the dtype of ``np.mean``; NaN for an empty group.
 
         For a sparse matrix the result is sparse; an empty group has an empty row.
@@ -196,7 +197,7 @@ class GroupBy:
         node = self._checked(values)
         return wrap(astype(self._mean(node), mean_dtype(node.dtype)))
 
-    def var(self, values: object, *, ddof: float = 0, correction: float | None = None) -> DistArray:
+    def var(self, values: ArrayLike, *, ddof: float = 0, correction: float | None = None) -> DistArray:
         """Return the variance of the values in each group.
 
         Parameters
@@ -219,23 +220,23 @@ class GroupBy:
         real = np.empty(0, element).real.dtype
         return wrap(astype(found, real))
 
-    def std(self, values: object, *, ddof: float = 0, correction: float | None = None) -> DistArray:
+    def std(self, values: ArrayLike, *, ddof: float = 0, correction: float | None = None) -> DistArray:
         """Return the standard deviation of the values in each group, the square root of ``var``."""
         return np.sqrt(self.var(values, ddof=ddof, correction=correction))  # type: ignore[return-value]  # recorded
 
-    def first(self, values: object) -> DistArray:
+    def first(self, values: ArrayLike) -> DistArray:
         """Return the first value in each group, NaN included; for an empty group NaN, or 0 for integers."""
         return self._at(self._checked(values), self._place("min"))
 
-    def last(self, values: object) -> DistArray:
+    def last(self, values: ArrayLike) -> DistArray:
         """Return the last value in each group, NaN included; for an empty group NaN, or 0 for integers."""
         return self._at(self._checked(values), self._place("max"))
 
-    def argmin(self, values: object) -> DistArray:
+    def argmin(self, values: ArrayLike) -> DistArray:
         """Return the row of each group's minimum (ties: the first), or of its first NaN; -1 if empty."""
         return self._extreme(values, "min")
 
-    def argmax(self, values: object) -> DistArray:
+    def argmax(self, values: ArrayLike) -> DistArray:
         """Return the row of each group's maximum, with ties and NaN as in ``argmin``."""
         return self._extreme(values, "max")
 
@@ -244,7 +245,7 @@ class GroupBy:
         ones = Broadcast(expression_of(np.asarray(1)), (self._rows,))
         return wrap(call(np.subtract, (self._running(ones, "plus"), 1))[0])
 
-    def cumsum(self, values: object) -> DistArray:
+    def cumsum(self, values: ArrayLike) -> DistArray:
         """Return the cumulative sum within each group, with the dtype of ``np.cumsum``.
 
         Values are added in row order, so results are bit-identical however the array is split.
@@ -257,23 +258,23 @@ class GroupBy:
         """
         return wrap(self._running(self._checked(values), "plus"))
 
-    def cumprod(self, values: object) -> DistArray:
+    def cumprod(self, values: ArrayLike) -> DistArray:
         """Return the cumulative product within each group, with the dtype of ``np.cumprod``."""
         return wrap(self._running(self._checked(values), "times"))
 
-    def cummin(self, values: object) -> DistArray:
+    def cummin(self, values: ArrayLike) -> DistArray:
         """Return the running minimum within each group; NaN from its first NaN on."""
         return wrap(self._running(self._checked(values), "min"))
 
-    def cummax(self, values: object) -> DistArray:
+    def cummax(self, values: ArrayLike) -> DistArray:
         """Return the running maximum within each group; NaN from its first NaN on."""
         return wrap(self._running(self._checked(values), "max"))
 
-    def median(self, values: object) -> DistArray:
+    def median(self, values: ArrayLike) -> DistArray:
         """Return the median of each group, float64; NaN if the group is empty or has a NaN."""
         return self.quantile(values, 0.5)
 
-    def quantile(self, values: object, q: float = 0.5) -> DistArray:
+    def quantile(self, values: ArrayLike, q: float = 0.5) -> DistArray:
         """Return a quantile of each group, float64; NaN if the group is empty or has a NaN.
 
         Interpolated linearly between values, as by ``np.quantile``.
@@ -287,11 +288,11 @@ class GroupBy:
             raise OptionError(f"groupby: q={q!r}: give a number from 0 to 1")
         return self._by_column(values, lambda column: _quantile(self._way, column, float(q)))
 
-    def nunique(self, values: object) -> DistArray:
+    def nunique(self, values: ArrayLike) -> DistArray:
         """Return the number of distinct values in each group, not counting NaN, int64."""
         return self._by_column(values, lambda column: _num_distinct(self._way, column))
 
-    def rank(self, values: object, method: str = "average") -> DistArray:
+    def rank(self, values: ArrayLike, method: str = "average") -> DistArray:
         """Return the rank of each value within its group, starting at 1, float64; NaN for NaN.
 
         Parameters
@@ -310,7 +311,7 @@ class GroupBy:
         return self._by_column(values, lambda column: _ranks(self._way, column, method))
 
     def transform(
-        self, values: object, function: str | Callable[[GroupBy, DistArray], DistArray]
+        self, values: ArrayLike, function: str | Callable[[GroupBy, DistArray], DistArray]
     ) -> DistArray:
         """Return, for each row, its group's result: of a method given by name, or of a function.
 
@@ -351,7 +352,7 @@ class GroupBy:
             )
         return wrap(self._way.spread(node))
 
-    def nested(self, values: object) -> Any:
+    def nested(self, values: ArrayLike) -> Any:
         """Return the values of each group, in row order, as a segment of a :class:`matnb.nested.NestedArray`.
 
         Examples
@@ -741,7 +742,7 @@ def _plus(node: Expr, other: Expr | int) -> Expr:
     return node if other == 0 else call(np.add, (node, other))[0]
 
 
-def scatter_reduce(values: object, labels: object, length: int, monoid: str = "plus") -> DistArray:
+def scatter_reduce(values: ArrayLike, labels: object, length: int, monoid: str = "plus") -> DistArray:
     """Return the reduction, for each label, of the values or rows with that label.
 
     Parameters

@@ -14,6 +14,7 @@ from matnb.errors import DTypeError, IndexingError, OptionError, RangeError, Sha
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, Shape, broadcast_shapes
 from matnb.lazy import ufuncs
 from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import holds_handles
 from matnb.lazy.evaluator import asked
 from matnb.lazy.functions.shaping import flattened, laned, reshaped
@@ -33,7 +34,7 @@ _FEWEST_LANES = 8  # of fewer, each is cut instead
 
 @implements(np.take)
 def take(
-    a: object, /, indices: object, axis: int | None = None, out: object = None, mode: str = "raise"
+    a: ArrayLike, /, indices: ArrayLike, axis: int | None = None, out: object = None, mode: str = "raise"
 ) -> DistArray:
     """``numpy.take``: sparse if rows or columns of a sparse array are taken."""
     node, index = expression_of(a), expression_of(indices)
@@ -46,7 +47,7 @@ def take(
 
 
 @implements(np.take_along_axis)
-def take_along_axis(arr: object, indices: object, axis: int | None = -1) -> DistArray:
+def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1) -> DistArray:
     """``numpy.take_along_axis``; dense."""
     node, index = expression_of(arr), expression_of(indices)
     if axis is None:
@@ -146,7 +147,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[DistArray, ...]:
 
 
 @implements(np.diag_indices_from)
-def diag_indices_from(arr: object) -> tuple[DistArray, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[DistArray, ...]:
     """``numpy.diag_indices_from``."""
     shape = expression_of(arr).shape
     if len(shape) < 2 or len(set(shape)) != 1:
@@ -158,13 +159,13 @@ def diag_indices_from(arr: object) -> tuple[DistArray, ...]:
 
 
 @implements(np.tril_indices_from)
-def tril_indices_from(arr: object, k: int = 0) -> tuple[np.ndarray, ...]:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[np.ndarray, ...]:
     """``numpy.tril_indices_from``: NumPy's arrays, which follow from the shape."""
     return np.tril_indices(*_two(arr, k))
 
 
 @implements(np.triu_indices_from)
-def triu_indices_from(arr: object, k: int = 0) -> tuple[np.ndarray, ...]:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[np.ndarray, ...]:
     """``numpy.triu_indices_from``: NumPy's arrays, which follow from the shape."""
     return np.triu_indices(*_two(arr, k))
 
@@ -181,7 +182,7 @@ FUNCTIONS.update({one: one for one in (np.tril_indices, np.triu_indices)})
 
 
 @implements(np.nonzero)
-def nonzero(a: object, /) -> tuple[DistArray, ...]:
+def nonzero(a: ArrayLike, /) -> tuple[DistArray, ...]:
     """``numpy.nonzero``: indices along each axis, in row-major order; stored zeros do not count."""
     node = expression_of(a)
     if not node.shape:
@@ -190,7 +191,7 @@ def nonzero(a: object, /) -> tuple[DistArray, ...]:
 
 
 @implements(np.flatnonzero)
-def flatnonzero(a: object) -> DistArray:
+def flatnonzero(a: ArrayLike) -> DistArray:
     """``numpy.flatnonzero``."""
     node = expression_of(a)
     (places,) = places_where(flattened(node))
@@ -198,7 +199,7 @@ def flatnonzero(a: object) -> DistArray:
 
 
 @implements(np.argwhere)
-def argwhere(a: object) -> DistArray:
+def argwhere(a: ArrayLike) -> DistArray:
     """``numpy.argwhere``: the indices of each nonzero element, one per row."""
     node = expression_of(a)
     if not node.shape:
@@ -209,7 +210,7 @@ def argwhere(a: object) -> DistArray:
 
 
 @implements(np.compress)
-def compress(condition: object, a: object, axis: int | None = None, out: object = None) -> DistArray:
+def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, out: object = None) -> DistArray:
     """``numpy.compress``: the slices along an axis for which the condition is true."""
     node, mask = expression_of(a), astype(expression_of(condition), np.bool_)
     if mask.ndim != 1:
@@ -234,7 +235,7 @@ def _any(mask: Expr, start: int) -> Expr:
 
 
 @implements(np.extract)
-def extract(condition: object, arr: object) -> DistArray:
+def extract(condition: ArrayLike, arr: ArrayLike) -> DistArray:
     """``numpy.extract``."""
     node, mask = expression_of(arr), astype(expression_of(condition), np.bool_)
     if node.shape != mask.shape:
@@ -245,7 +246,7 @@ def extract(condition: object, arr: object) -> DistArray:
 
 
 @implements(np.choose)
-def choose(a: object, choices: object, out: object = None, mode: str = "raise") -> DistArray:
+def choose(a: ArrayLike, choices: object, out: object = None, mode: str = "raise") -> DistArray:
     """``numpy.choose``; with ``mode="raise"`` the range of the indices is computed immediately."""
     number = expression_of(a)
     given = choices if isinstance(choices, Sequence) else list(DistArray(expression_of(choices)))
@@ -313,7 +314,7 @@ def ix_(*args: object) -> tuple[DistArray, ...]:
 
 
 @implements(np.unravel_index)
-def unravel_index(indices: object, shape: int | Sequence[int], order: str = "C") -> tuple[DistArray, ...]:
+def unravel_index(indices: ArrayLike, shape: int | Sequence[int], order: str = "C") -> tuple[DistArray, ...]:
     """``numpy.unravel_index``; outside of loops the range of the indices is checked immediately."""
     lengths = tuple(map(int, np.atleast_1d(shape)))
     node = expression_of(indices)
@@ -396,7 +397,7 @@ def _forced(numbers: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 @implements(np.putmask)
-def putmask(a: object, /, mask: object, values: object) -> None:
+def putmask(a: ArrayLike, /, mask: object, values: ArrayLike) -> None:
     """``numpy.putmask``: values of another shape repeat, in row-major order."""
     array, condition = _written(a, np.putmask), ufuncs.astype(expression_of(mask), np.bool_)
     new = _safely(values, array.dtype, np.putmask)
@@ -414,7 +415,7 @@ def putmask(a: object, /, mask: object, values: object) -> None:
 
 
 @implements(np.place)
-def place(arr: object, mask: object, vals: object) -> None:
+def place(arr: ArrayLike, mask: object, vals: object) -> None:
     """``numpy.place``; with several values the number of selected elements is computed immediately."""
     array, condition = _written(arr, np.place), ufuncs.astype(expression_of(mask), np.bool_)
     new = _safely(vals, array.dtype, np.place)
@@ -433,7 +434,7 @@ def place(arr: object, mask: object, vals: object) -> None:
 
 
 @implements(np.put)
-def put(a: object, ind: object, v: object, mode: str = "raise") -> None:
+def put(a: ArrayLike, ind: object, v: ArrayLike, mode: str = "raise") -> None:
     """``numpy.put``: flat indices in row-major order; values repeat, and the last write wins."""
     array = _written(a, np.put)
     index = expression_of(ind)
@@ -453,7 +454,7 @@ def put(a: object, ind: object, v: object, mode: str = "raise") -> None:
 
 
 @implements(np.put_along_axis)
-def put_along_axis(arr: object, indices: object, values: object, axis: int | None) -> None:
+def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int | None) -> None:
     """``numpy.put_along_axis``."""
     array = _written(arr, np.put_along_axis)
     node, index = array.expression, expression_of(indices)
@@ -474,7 +475,7 @@ def put_along_axis(arr: object, indices: object, values: object, axis: int | Non
 
 
 @implements(np.fill_diagonal)
-def fill_diagonal(a: object, val: object, wrap: bool = False) -> None:
+def fill_diagonal(a: ArrayLike, val: object, wrap: bool = False) -> None:
     """``numpy.fill_diagonal``."""
     array = _written(a, np.fill_diagonal)
     if array.ndim < 2:

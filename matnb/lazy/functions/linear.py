@@ -23,6 +23,7 @@ from matnb.expr.nodes import (
 )
 from matnb.lazy import contraction, reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.contraction import contracted
 from matnb.lazy.creation import eye
 from matnb.lazy.functions.decompositions import inv, svdvals
@@ -39,7 +40,7 @@ from matnb.ops.joining import Concatenate
 
 @joins_labels
 def matmul(
-    left: object, right: object, semiring: str | Semiring = "plus_times", mask: object | None = None
+    left: ArrayLike, right: ArrayLike, semiring: str | Semiring = "plus_times", mask: object | None = None
 ) -> DistArray:
     """Return the matrix product over a semiring, with the shape rules of ``numpy.matmul``.
 
@@ -104,14 +105,14 @@ def _mask_of(mask: Expr) -> tuple[Expr, bool]:
 
 @implements(np.linalg.matmul)
 @joins_labels
-def linalg_matmul(x1: object, x2: object, /) -> DistArray:
+def linalg_matmul(x1: ArrayLike, x2: ArrayLike, /) -> DistArray:
     """``numpy.linalg.matmul``."""
     return wrap(ufuncs.call(np.matmul, (expression_of(x1), expression_of(x2)))[0])
 
 
 @implements(np.dot)
 @joins_labels
-def dot(a: object, b: object, out: object = None) -> DistArray:
+def dot(a: ArrayLike, b: ArrayLike, out: object = None) -> DistArray:
     """``numpy.dot``."""
     left, right = expression_of(a), expression_of(b)
     if not left.shape or not right.shape:
@@ -122,7 +123,7 @@ def dot(a: object, b: object, out: object = None) -> DistArray:
 
 
 @implements(np.inner)
-def inner(a: object, b: object, /) -> DistArray:
+def inner(a: ArrayLike, b: ArrayLike, /) -> DistArray:
     """``numpy.inner``."""
     left, right = expression_of(a), expression_of(b)
     if not left.shape or not right.shape:
@@ -131,7 +132,7 @@ def inner(a: object, b: object, /) -> DistArray:
 
 
 @implements(np.vdot)
-def vdot(a: object, b: object, /) -> DistArray:
+def vdot(a: ArrayLike, b: ArrayLike, /) -> DistArray:
     """``numpy.vdot``: bit-identical however the arrays are split."""
     left, right = expression_of(a), expression_of(b)
     if left.size != right.size:
@@ -144,13 +145,13 @@ def vdot(a: object, b: object, /) -> DistArray:
 
 
 @implements(np.linalg.vecdot)
-def vecdot(x1: object, x2: object, /, *, axis: int = -1) -> DistArray:
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> DistArray:
     """``numpy.vecdot``: bit-identical however the arrays are split."""
     return wrap(contraction.vecdot(expression_of(x1), expression_of(x2), axis))
 
 
 @implements(np.outer)
-def outer(a: object, b: object, out: object = None) -> DistArray:
+def outer(a: ArrayLike, b: ArrayLike, out: object = None) -> DistArray:
     """``numpy.outer``."""
     left, right = _flat(expression_of(a)), _flat(expression_of(b))
     column = Index(left, (slice(0, left.size, 1), None))
@@ -159,7 +160,7 @@ def outer(a: object, b: object, out: object = None) -> DistArray:
 
 
 @implements(np.linalg.outer)
-def linalg_outer(x1: object, x2: object, /) -> DistArray:
+def linalg_outer(x1: ArrayLike, x2: ArrayLike, /) -> DistArray:
     """``numpy.linalg.outer``, of vectors."""
     left, right = expression_of(x1), expression_of(x2)
     if left.ndim != 1 or right.ndim != 1:
@@ -172,7 +173,7 @@ def _flat(node: Expr) -> Expr:
 
 
 @implements(np.kron)
-def kron(a: object, b: object) -> DistArray:
+def kron(a: ArrayLike, b: ArrayLike) -> DistArray:
     """``numpy.kron``: sparse if either of two matrices is."""
     left, right = expression_of(a), expression_of(b)
     element = np.result_type(left.dtype, right.dtype)
@@ -191,7 +192,7 @@ def _led(node: Expr, ndim: int) -> Expr:
 
 
 @implements(np.tensordot, np.linalg.tensordot)
-def tensordot(a: object, b: object, axes: int | Sequence[int | Sequence[int]] = 2) -> DistArray:
+def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int | Sequence[int]] = 2) -> DistArray:
     """``numpy.tensordot``."""
     left, right = expression_of(a), expression_of(b)
     if isinstance(axes, int | np.integer):
@@ -288,7 +289,7 @@ def _path(nodes: Sequence[Expr], optimize: list[object]) -> list[tuple[int, ...]
 
 
 @implements(np.linalg.matrix_power)
-def matrix_power(a: object, n: int) -> DistArray:
+def matrix_power(a: ArrayLike, n: int) -> DistArray:
     """``numpy.linalg.matrix_power``; negative powers, which are dense, for matrices of up to 64 MB."""
     check_one_set(a, "matrix_power")
     node = expression_of(a)
@@ -330,7 +331,7 @@ def multi_dot(arrays: Sequence[object], *, out: object = None) -> DistArray:
 
 @implements(np.cross)
 def cross(
-    a: object, b: object, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+    a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> DistArray:
     """``numpy.cross`` of vectors of three elements."""
     if axis is not None:
@@ -353,25 +354,25 @@ def cross(
 
 
 @implements(np.linalg.cross)
-def linalg_cross(x1: object, x2: object, /, *, axis: int = -1) -> DistArray:
+def linalg_cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> DistArray:
     """``numpy.linalg.cross``."""
     return cross(x1, x2, axis=axis)
 
 
 @implements(np.linalg.matrix_transpose)
-def linalg_matrix_transpose(x: object, /) -> object:
+def linalg_matrix_transpose(x: ArrayLike, /) -> object:
     """``numpy.linalg.matrix_transpose``."""
     return recorded(np.matrix_transpose)(wrap(expression_of(x)))
 
 
 @implements(np.linalg.diagonal)
-def linalg_diagonal(x: object, /, *, offset: int = 0) -> object:
+def linalg_diagonal(x: ArrayLike, /, *, offset: int = 0) -> object:
     """``numpy.linalg.diagonal``: of the last two axes."""
     return recorded(np.diagonal)(wrap(expression_of(x)), offset, -2, -1)
 
 
 @implements(np.linalg.trace)
-def linalg_trace(x: object, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> object:
+def linalg_trace(x: ArrayLike, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> object:
     """``numpy.linalg.trace``: of the last two axes."""
     return recorded(np.trace)(wrap(expression_of(x)), offset, -2, -1, dtype)
 
@@ -383,7 +384,7 @@ _BY_VALUES = {2: "max", -2: "min", "nuc": "sum"}
 
 
 @implements(np.linalg.norm)
-def norm(x: object, ord: Order = None, axis: Axis = None, keepdims: bool = False) -> DistArray:
+def norm(x: ArrayLike, ord: Order = None, axis: Axis = None, keepdims: bool = False) -> DistArray:
     """``numpy.linalg.norm`` of vectors and matrices, for every order that NumPy supports.
 
     Parameters
@@ -414,14 +415,14 @@ def norm(x: object, ord: Order = None, axis: Axis = None, keepdims: bool = False
 
 
 @implements(np.linalg.vector_norm)
-def vector_norm(x: object, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> DistArray:
+def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> DistArray:
     """``numpy.linalg.vector_norm``: several axes, or all, are treated as one vector."""
     node = _inexact(expression_of(x))
     return wrap(_of_vectors(node, ord, axis, keepdims))
 
 
 @implements(np.linalg.matrix_norm)
-def matrix_norm(x: object, /, *, keepdims: bool = False, ord: Order = "fro") -> DistArray:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> DistArray:
     """``numpy.linalg.matrix_norm``: of the last two axes."""
     node = _inexact(expression_of(x))
     if node.ndim < 2:

@@ -29,6 +29,7 @@ from matnb.errors import CellCancelled, OptionError, ShapeError, TooLargeError, 
 from matnb.expr.client_data import SHIP_BYTES
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, Shape, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.portable import portable
 from matnb.lazy.indexing.keys import one_axis, with_new_axes
 from matnb.lazy.registry import implements
@@ -315,7 +316,7 @@ def _promised(
 
 @implements(np.apply_along_axis)
 def apply_along_axis(
-    func1d: Callable[..., object], axis: int, arr: object, *args: object, **kwargs: object
+    func1d: Callable[..., object], axis: int, arr: ArrayLike, *args: object, **kwargs: object
 ) -> DistArray:
     """``numpy.apply_along_axis``, for 1-D slices of up to 64 MB; results are not remembered."""
     name = function_name(func1d, "apply_along_axis")
@@ -344,7 +345,7 @@ def apply_along_axis(
 
 @implements(np.apply_over_axes)
 def apply_over_axes(
-    func: Callable[[DistArray, int], DistArray], a: object, axes: int | Sequence[int]
+    func: Callable[[DistArray, int], DistArray], a: ArrayLike, axes: int | Sequence[int]
 ) -> DistArray:
     """``numpy.apply_over_axes``: the function is called once, on the DistArray, and recorded."""
     found = wrap(expression_of(a))

@@ -13,6 +13,7 @@ from matnb.blocks.grid import regular_cuts
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Broadcast, Expr, Index
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.evaluator import asked, evaluator
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.indexing import take_along_axis
@@ -111,7 +112,7 @@ def _check_axis(a: object, axis: int | None) -> None:
 
 @implements(np.sort)
 def sort(
-    a: object,
+    a: ArrayLike,
     axis: int | None = -1,
     kind: str | None = None,
     order: None = None,
@@ -127,7 +128,7 @@ def sort(
 
 @implements(np.argsort)
 def argsort(
-    a: object,
+    a: ArrayLike,
     axis: int | None = -1,
     kind: str | None = None,
     order: None = None,
@@ -142,7 +143,11 @@ def argsort(
 
 @implements(np.partition)
 def partition(
-    a: object, kth: int | Sequence[int], axis: int | None = -1, kind: str = "introselect", order: None = None
+    a: ArrayLike,
+    kth: int | Sequence[int],
+    axis: int | None = -1,
+    kind: str = "introselect",
+    order: None = None,
 ) -> DistArray:
     """``numpy.partition``: fully sorted, not only at ``kth``."""
     _check_axis(a, axis)
@@ -153,7 +158,11 @@ def partition(
 
 @implements(np.argpartition)
 def argpartition(
-    a: object, kth: int | Sequence[int], axis: int | None = -1, kind: str = "introselect", order: None = None
+    a: ArrayLike,
+    kth: int | Sequence[int],
+    axis: int | None = -1,
+    kind: str = "introselect",
+    order: None = None,
 ) -> DistArray:
     """``numpy.argpartition``: fully sorted, not only at ``kth``."""
     node, place = _ready(a, axis, None, None, order)
@@ -187,7 +196,7 @@ class TopElements(NamedTuple):
     places: DistArray
 
 
-def topk(x: object, k: int, axis: int = -1, largest: bool = True) -> TopElements:
+def topk(x: ArrayLike, k: int, axis: int = -1, largest: bool = True) -> TopElements:
     """Return the ``k`` largest or smallest elements along an axis, in order, and their indices.
 
     If the array is a large matrix product, or an elementwise function of one, it is never stored as a whole:
@@ -262,7 +271,7 @@ def _firsts(node: Expr, axis: int, count: int, is_largest: bool, is_places: bool
 
 
 @implements(np.lexsort)
-def lexsort(keys: object, axis: int = -1) -> DistArray:
+def lexsort(keys: ArrayLike, axis: int = -1) -> DistArray:
     """``numpy.lexsort`` for 1-D keys: the last key is the primary one."""
     nodes = [expression_of(one) for one in keys]  # type: ignore[attr-defined]  # a sequence, or an array's rows
     if not nodes:
@@ -282,7 +291,7 @@ _FEW_BYTES = 2**20  # points of a function: up to here every worker has them all
 
 
 @implements(np.searchsorted)
-def searchsorted(a: object, v: object, side: str = "left", sorter: object = None) -> DistArray:
+def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: object = None) -> DistArray:
     """``numpy.searchsorted``."""
     ascending, values = expression_of(a), expression_of(v)
     if side[:1].lower() not in ("l", "r"):
@@ -304,7 +313,7 @@ def found_in(ascending: Expr, values: Expr, side: str) -> Expr:
 
 
 @implements(np.digitize)
-def digitize(x: object, bins: object, right: bool = False) -> DistArray:
+def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> DistArray:
     """``numpy.digitize``; the direction of bins in a DistArray is computed immediately."""
     values, edges = expression_of(x), dense_of(expression_of(bins))
     if "c" in (values.dtype.kind, edges.dtype.kind):
@@ -334,8 +343,8 @@ def is_in(values: Expr, among: Expr) -> Expr:
 
 @implements(np.isin)
 def isin(
-    element: object,
-    test_elements: object,
+    element: ArrayLike,
+    test_elements: ArrayLike,
     assume_unique: bool = False,
     invert: bool = False,
     *,
@@ -350,7 +359,12 @@ def isin(
 
 @implements(np.interp)
 def interp(
-    x: object, xp: object, fp: object, left: object = None, right: object = None, period: float | None = None
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: ArrayLike = None,
+    right: ArrayLike = None,
+    period: float | None = None,
 ) -> DistArray:
     """``numpy.interp``."""
     kind = np.complex128 if expression_of(fp).dtype.kind == "c" else np.float64
@@ -526,27 +540,27 @@ def _result(name: str, *values: object) -> Any:
 
 
 @implements(np.unique_values)
-def unique_values(x: object, /) -> DistArray:
+def unique_values(x: ArrayLike, /) -> DistArray:
     """``numpy.unique_values``, ascending; every NaN counts as distinct."""
     return DistArray(unique_of(expression_of(x), equal_nan=False))
 
 
 @implements(np.unique_counts)
-def unique_counts(x: object, /) -> Any:
+def unique_counts(x: ArrayLike, /) -> Any:
     """``numpy.unique_counts``; every NaN counts as distinct."""
     values, counts = unique(x, return_counts=True, equal_nan=False)
     return _result("unique_counts", values, counts)
 
 
 @implements(np.unique_inverse)
-def unique_inverse(x: object, /) -> Any:
+def unique_inverse(x: ArrayLike, /) -> Any:
     """``numpy.unique_inverse``; every NaN counts as distinct."""
     values, inverse = unique(x, return_inverse=True, equal_nan=False)
     return _result("unique_inverse", values, inverse)
 
 
 @implements(np.unique_all)
-def unique_all(x: object, /) -> Any:
+def unique_all(x: ArrayLike, /) -> Any:
     """``numpy.unique_all``; every NaN counts as distinct."""
     found = unique(x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
     return _result("unique_all", *found)
@@ -569,14 +583,14 @@ def _kept(values: Expr, among: Expr, invert: bool, *others: Expr) -> list[Expr]:
 
 
 @implements(np.union1d)
-def union1d(ar1: object, ar2: object) -> DistArray:
+def union1d(ar1: ArrayLike, ar2: ArrayLike) -> DistArray:
     """``numpy.union1d``; computed immediately."""
     return DistArray(unique_of(dense_of(concatenate((ar1, ar2), None).expression)))
 
 
 @implements(np.intersect1d)
 def intersect1d(
-    ar1: object, ar2: object, assume_unique: bool = False, return_indices: bool = False
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False
 ) -> DistArray | tuple[DistArray, ...]:
     """``numpy.intersect1d``; computed immediately."""
     one, other = _alike(ar1, ar2)
@@ -592,14 +606,14 @@ def intersect1d(
 
 
 @implements(np.setdiff1d)
-def setdiff1d(ar1: object, ar2: object, assume_unique: bool = False) -> DistArray:
+def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> DistArray:
     """``numpy.setdiff1d``; computed immediately."""
     one = _flat(ar1)
     return DistArray(_kept(one if assume_unique else unique_of(one), _flat(ar2), True)[0])
 
 
 @implements(np.setxor1d)
-def setxor1d(ar1: object, ar2: object, assume_unique: bool = False) -> DistArray:
+def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> DistArray:
     """``numpy.setxor1d``; computed immediately."""
     nodes = [node if assume_unique else unique_of(node) for node in _alike(ar1, ar2)]
     parts = [DistArray(_kept(one, other, True)[0]) for one, other in (tuple(nodes), tuple(reversed(nodes)))]

@@ -8,6 +8,7 @@ import numpy as np
 
 from matnb.errors import DTypeError, ShapeError
 from matnb.lazy.array import handle_of
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.mapping import reduce_blocks
 from matnb.pictures.plots import axes_or_current, draw_density, draw_envelope
 
@@ -18,7 +19,7 @@ _MOST_CELLS = 256  # along each axis: more than a picture of usual size has room
 _MOST_PIXELS = 2000
 
 
-def spy(A: object, ax: Axes | None = None) -> Axes:
+def spy(A: ArrayLike, ax: Axes | None = None) -> Axes:
     """Plot the sparsity pattern of a matrix as a grid: the darker a cell, the denser its entries.
 
     Entries are counted on the workers and only the counts are brought here, so the matrix may have any size.
@@ -76,7 +77,7 @@ def spy(A: object, ax: Axes | None = None) -> Axes:
     return draw_density(axes_or_current(ax), found, np.outer(*sizes), matrix.shape)
 
 
-def plot(x: object, ax: Axes | None = None) -> Axes:
+def plot(x: ArrayLike, ax: Axes | None = None) -> Axes:
     """Plot a long series as a line, through the minimum and the maximum of the elements in each pixel.
 
     These are found on the workers, and only they are brought here; the plot looks like a line through all

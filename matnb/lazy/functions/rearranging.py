@@ -15,6 +15,7 @@ from matnb.blocks.creation import Arange, Eye, Full
 from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, UnsupportedError, suggestion
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, Literal
 from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import ShapeLike, shape_of
 from matnb.lazy.evaluator import asked
 from matnb.lazy.functions.shaping import (
@@ -42,7 +43,7 @@ _FEW = 16  # copies beside each other are that many blocks that are not copied, 
 
 @implements(np.flip)
 @moves_labels(np.flip)
-def flip(m: object, axis: int | tuple[int, ...] | None = None) -> DistArray:
+def flip(m: ArrayLike, axis: int | tuple[int, ...] | None = None) -> DistArray:
     """``numpy.flip``."""
     node = expression_of(m)
     return wrap(flipped(node, normalize_axes(axis, node.ndim)))
@@ -50,7 +51,7 @@ def flip(m: object, axis: int | tuple[int, ...] | None = None) -> DistArray:
 
 @implements(np.fliplr)
 @moves_labels(np.fliplr)
-def fliplr(m: object) -> DistArray:
+def fliplr(m: ArrayLike) -> DistArray:
     """``numpy.fliplr``."""
     node = expression_of(m)
     if node.ndim < 2:
@@ -60,7 +61,7 @@ def fliplr(m: object) -> DistArray:
 
 @implements(np.flipud)
 @moves_labels(np.flipud)
-def flipud(m: object) -> DistArray:
+def flipud(m: ArrayLike) -> DistArray:
     """``numpy.flipud``."""
     node = expression_of(m)
     if not node.ndim:
@@ -70,7 +71,7 @@ def flipud(m: object) -> DistArray:
 
 @implements(np.rot90)
 @moves_labels(np.rot90)
-def rot90(m: object, k: int = 1, axes: Sequence[int] = (0, 1)) -> DistArray:
+def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> DistArray:
     """``numpy.rot90``."""
     node = expression_of(m)
     if len(axes) != 2 or len(normalize_axes(tuple(axes), node.ndim)) != 2:
@@ -85,7 +86,7 @@ def rot90(m: object, k: int = 1, axes: Sequence[int] = (0, 1)) -> DistArray:
 
 
 @implements(np.roll)
-def roll(a: object, shift: int | Sequence[int], axis: int | tuple[int, ...] | None = None) -> DistArray:
+def roll(a: ArrayLike, shift: int | Sequence[int], axis: int | tuple[int, ...] | None = None) -> DistArray:
     """``numpy.roll``: blocks stay on their workers; one block is split in two."""
     node = expression_of(a)
     if axis is None:
@@ -144,7 +145,7 @@ def _in_turn(parts: list[Expr], axis: int) -> list[Expr]:
 
 
 @implements(np.tile)
-def tile(A: object, reps: int | Sequence[int]) -> DistArray:
+def tile(A: ArrayLike, reps: int | Sequence[int]) -> DistArray:
     """``numpy.tile``."""
     node = expression_of(A)
     counts = tuple(map(operator.index, reps)) if np.ndim(reps) else (operator.index(reps),)  # type: ignore[arg-type]  # as looked at
@@ -160,7 +161,7 @@ def tile(A: object, reps: int | Sequence[int]) -> DistArray:
 
 
 @implements(np.repeat)
-def repeat(a: object, repeats: object, axis: int | None = None) -> DistArray:
+def repeat(a: ArrayLike, repeats: object, axis: int | None = None) -> DistArray:
     """``numpy.repeat``; counts given as an array are computed immediately."""
     node, place = laned(expression_of(a), axis)
     counts = expression_of(repeats)
@@ -225,7 +226,7 @@ def _check_parts(count: int, name: str, instead: str) -> None:
 
 
 @implements(np.delete)
-def delete(arr: object, obj: object, axis: int | None = None) -> DistArray:
+def delete(arr: ArrayLike, obj: ArrayLike, axis: int | None = None) -> DistArray:
     """``numpy.delete``; with a boolean DistArray the length of the result is computed immediately."""
     node, place = _along(arr, axis)
     length = node.shape[place]
@@ -275,7 +276,7 @@ def _without_mask(node: Expr, axis: int, mask: Expr) -> DistArray:
 
 
 @implements(np.insert)
-def insert(arr: object, obj: object, values: object, axis: int | None = None) -> DistArray:
+def insert(arr: ArrayLike, obj: ArrayLike, values: ArrayLike, axis: int | None = None) -> DistArray:
     """``numpy.insert``, at most 1,000 positions."""
     node, place = _along(arr, axis)
     length = node.shape[place]
@@ -316,7 +317,7 @@ def insert(arr: object, obj: object, values: object, axis: int | None = None) ->
 
 
 @implements(np.resize)
-def resize(a: object, new_shape: ShapeLike) -> DistArray:
+def resize(a: ArrayLike, new_shape: ShapeLike) -> DistArray:
     """``numpy.resize``."""
     node, shape = expression_of(a), shape_of(new_shape)
     size = prod(shape)
@@ -408,7 +409,7 @@ class _Side:
 
 
 @implements(np.pad)
-def pad(array: object, pad_width: object, mode: str = "constant", **options: Any) -> DistArray:
+def pad(array: ArrayLike, pad_width: object, mode: str = "constant", **options: Any) -> DistArray:
     """``numpy.pad``, in all modes except a function; "empty" pads with zeros."""
     node = expression_of(array)
     if callable(mode):

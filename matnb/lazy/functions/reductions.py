@@ -14,6 +14,7 @@ from matnb.errors import OptionError, ShapeError, suggestion
 from matnb.expr.nodes import Broadcast, Expr, Reduce
 from matnb.lazy import reductions
 from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.reductions import Axis, axes_of
 from matnb.lazy.registry import implements
 from matnb.lazy.ufunc_calls import into
@@ -64,7 +65,7 @@ def dtype_into(node: Expr, dtype: npt.DTypeLike | None, out: object) -> npt.DTyp
 
 def _register_sums(operation: str, function: object, nan_as: int | None = None) -> None:
     def reduced(
-        a: object,
+        a: ArrayLike,
         axis: Axis = None,
         dtype: npt.DTypeLike | None = None,
         out: object = None,
@@ -96,7 +97,7 @@ def _reduced(
 
 def _register_extremes(operation: str, *functions: object, of_numbers: bool = False) -> None:
     def reduced(
-        a: object,
+        a: ArrayLike,
         axis: Axis = None,
         out: object = None,
         keepdims: object = None,
@@ -114,7 +115,7 @@ def _register_extremes(operation: str, *functions: object, of_numbers: bool = Fa
 
 def _register_truths(operation: str, function: object) -> None:
     def reduced(
-        a: object, axis: Axis = None, out: object = None, keepdims: object = None, *, where: object = None
+        a: ArrayLike, axis: Axis = None, out: object = None, keepdims: object = None, *, where: object = None
     ) -> DistArray:
         return _reduced(expression_of(a), operation, axis, None, out, keepdims, None, where)
 
@@ -123,7 +124,7 @@ def _register_truths(operation: str, function: object) -> None:
 
 def _register_places(operation: str, function: object) -> None:
     def place(
-        a: object, axis: int | None = None, out: object = None, *, keepdims: object = None
+        a: ArrayLike, axis: int | None = None, out: object = None, *, keepdims: object = None
     ) -> DistArray:
         node = reductions.extreme_place(expression_of(a), operation, axis, flag(keepdims))
         return result(node, out)
@@ -147,7 +148,7 @@ for _name in ("argmin", "argmax", "nanargmin", "nanargmax"):
 
 @implements(np.mean)
 def mean(
-    a: object,
+    a: ArrayLike,
     axis: Axis = None,
     dtype: npt.DTypeLike | None = None,
     out: object = None,
@@ -161,7 +162,7 @@ def mean(
 
 @implements(np.nanmean)
 def nanmean(
-    a: object,
+    a: ArrayLike,
     axis: Axis = None,
     dtype: npt.DTypeLike | None = None,
     out: object = None,
@@ -175,7 +176,7 @@ def nanmean(
 
 def _register_spread(function: object, variance: Callable[..., Expr], takes_root: bool) -> None:
     def spread(
-        a: object,
+        a: ArrayLike,
         axis: Axis = None,
         dtype: npt.DTypeLike | None = None,
         out: object = None,
@@ -209,20 +210,20 @@ _register_spread(np.nanstd, reductions.nan_var, takes_root=True)
 
 
 @implements(np.count_nonzero)
-def count_nonzero(a: object, axis: Axis = None, keepdims: bool = False) -> DistArray:
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> DistArray:
     """``numpy.count_nonzero``."""
     return wrap(reductions.count_nonzero(expression_of(a), axis, keepdims))
 
 
 @implements(np.ptp)
-def ptp(a: object, axis: Axis = None, out: object = None, keepdims: object = None) -> DistArray:
+def ptp(a: ArrayLike, axis: Axis = None, out: object = None, keepdims: object = None) -> DistArray:
     """``numpy.ptp``."""
     node, keep = expression_of(a), flag(keepdims)
     ends = [reductions.reduce(node, operation, axis, keep) for operation in ("max", "min")]
     return result(call(np.subtract, ends)[0], out)
 
 
-def reduce(x: object, monoid: str, axis: Axis = None, keepdims: bool = False) -> DistArray:
+def reduce(x: ArrayLike, monoid: str, axis: Axis = None, keepdims: bool = False) -> DistArray:
     """Return the reduction of elements over axes by a monoid.
 
     In a sparse array only stored entries take part, as in GraphBLAS, while ``x.min(axis)`` and the other

@@ -16,6 +16,7 @@ from matnb.expr.control import Variable
 from matnb.expr.nodes import Broadcast, Create, Expr
 from matnb.lazy import reductions
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.mapping import map_blocks
 from matnb.lazy.functions.ordering import dense_of
 from matnb.lazy.functions.portable import portable
@@ -30,7 +31,7 @@ from matnb.ops.scanning import AssociativeScan, Differences, Recurrence
 
 def _register_running(ufunc: np.ufunc, function: object, nan_as: int | None = None) -> None:
     def running(
-        a: object, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: object = None
+        a: ArrayLike, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: object = None
     ) -> DistArray:
         node = expression_of(a)
         if nan_as is not None:
@@ -206,7 +207,7 @@ _OF_RECURRENCES = ({np.dtype(np.float64)}, {np.dtype(np.float32)})
 
 
 def scan(
-    x: object,
+    x: ArrayLike,
     operator: Callable[..., object],
     identity: object,
     update: Callable[..., object] | None = None,
@@ -298,7 +299,7 @@ def scan(
 
 
 def scan_segments(
-    values: object,
+    values: ArrayLike,
     is_first: DistArray,
     operator: Callable[..., object],
     identity: object,
@@ -530,7 +531,7 @@ def _drawn_elements(node: Expr, axis: int) -> np.ndarray:
 
 def _register_cumulative(ufunc: np.ufunc, function: object) -> None:
     def cumulative(
-        x: object,
+        x: ArrayLike,
         /,
         *,
         axis: int | None = None,
@@ -567,7 +568,7 @@ _register_cumulative(np.multiply, np.cumulative_prod)
 
 @implements(np.diff)
 def diff(
-    a: object, n: int = 1, axis: int = -1, prepend: object = np._NoValue, append: object = np._NoValue
+    a: ArrayLike, n: int = 1, axis: int = -1, prepend: object = np._NoValue, append: object = np._NoValue
 ) -> DistArray:
     """``numpy.diff``."""
     if n < 0:
@@ -602,7 +603,7 @@ def _end(array: DistArray, value: object, axis: int) -> DistArray | None:
 
 
 @implements(np.ediff1d)
-def ediff1d(ary: object, to_end: object = None, to_begin: object = None) -> DistArray:
+def ediff1d(ary: ArrayLike, to_end: object = None, to_begin: object = None) -> DistArray:
     """``numpy.ediff1d``."""
     array = DistArray(flattened(expression_of(ary)))
     inner = diff(array) if array.dtype.kind != "b" else array[1:] - array[:-1]

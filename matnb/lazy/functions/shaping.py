@@ -14,6 +14,7 @@ from matnb.blocks.creation import Full
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, Literal, Shape, Transpose, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import Number, ShapeLike, full, shape_of
 from matnb.lazy.indexing.keys import normalize_axes, normalize_key, one_axis, without_axes
 from matnb.lazy.labels import keeps_labels, moves_labels
@@ -87,7 +88,7 @@ def flattened(node: Expr) -> Expr:
 @implements(np.reshape)
 @keeps_labels
 def reshape(
-    a: object, /, shape: ShapeLike, order: str | None = "C", *, copy: bool | None = None
+    a: ArrayLike, /, shape: ShapeLike, order: str | None = "C", *, copy: bool | None = None
 ) -> DistArray:
     """``numpy.reshape``; order "A" means "C", since the memory layout of blocks is not visible."""
     if copy is False:
@@ -102,7 +103,7 @@ def reshape(
 
 
 @implements(np.ravel)
-def ravel(a: object, order: str = "C") -> DistArray:
+def ravel(a: ArrayLike, order: str = "C") -> DistArray:
     """``numpy.ravel``; orders "A" and "K" mean "C"."""
     if order not in ("C", "F", "A", "K"):
         raise OptionError(f"ravel: order {order!r}: choose 'C', 'F', 'A' or 'K'")
@@ -315,7 +316,7 @@ def _block(arrays: Nested, depth: int, ndim: int) -> Expr:
 
 
 @implements(np.append)
-def append(arr: object, values: object, axis: int | None = None) -> DistArray:
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> DistArray:
     """``numpy.append``."""
     if axis is None:
         arr, values = (DistArray(expression_of(one)) for one in (arr, values))  # no number is weak here
@@ -331,7 +332,7 @@ def sliced(node: Expr, axis: int, part: slice) -> Expr:
 
 
 @implements(np.array_split)
-def array_split(ary: object, indices_or_sections: Places, axis: int = 0) -> list[DistArray]:
+def array_split(ary: ArrayLike, indices_or_sections: Places, axis: int = 0) -> list[DistArray]:
     """``numpy.array_split``."""
     node = expression_of(ary)
     place = one_axis(axis, node.ndim)
@@ -348,7 +349,7 @@ def array_split(ary: object, indices_or_sections: Places, axis: int = 0) -> list
 
 
 @implements(np.split)
-def split(ary: object, indices_or_sections: Places, axis: int = 0) -> list[DistArray]:
+def split(ary: ArrayLike, indices_or_sections: Places, axis: int = 0) -> list[DistArray]:
     """``numpy.split``."""
     node = expression_of(ary)
     place = one_axis(axis, node.ndim)
@@ -362,20 +363,20 @@ def split(ary: object, indices_or_sections: Places, axis: int = 0) -> list[DistA
 
 
 @implements(np.hsplit)
-def hsplit(ary: object, indices_or_sections: Places) -> list[DistArray]:
+def hsplit(ary: ArrayLike, indices_or_sections: Places) -> list[DistArray]:
     """``numpy.hsplit``."""
     node = _of_axes(ary, 1, "hsplit")
     return split(DistArray(node), indices_or_sections, 1 if node.ndim > 1 else 0)
 
 
 @implements(np.vsplit)
-def vsplit(ary: object, indices_or_sections: Places) -> list[DistArray]:
+def vsplit(ary: ArrayLike, indices_or_sections: Places) -> list[DistArray]:
     """``numpy.vsplit``."""
     return split(DistArray(_of_axes(ary, 2, "vsplit")), indices_or_sections, 0)
 
 
 @implements(np.dsplit)
-def dsplit(ary: object, indices_or_sections: Places) -> list[DistArray]:
+def dsplit(ary: ArrayLike, indices_or_sections: Places) -> list[DistArray]:
     """``numpy.dsplit``."""
     return split(DistArray(_of_axes(ary, 3, "dsplit")), indices_or_sections, 2)
 
@@ -388,7 +389,7 @@ def _of_axes(ary: object, count: int, name: str) -> Expr:
 
 
 @implements(np.unstack)
-def unstack(x: object, /, *, axis: int = 0) -> tuple[DistArray, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[DistArray, ...]:
     """``numpy.unstack``."""
     node = expression_of(x)
     if not node.shape:
@@ -419,14 +420,14 @@ def _places(axes: Axes, ndim: int) -> tuple[int, ...]:
 
 @implements(np.transpose, np.permute_dims)
 @moves_labels(np.transpose)
-def transpose(a: object, axes: Sequence[int] | None = None) -> DistArray:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> DistArray:
     """``numpy.transpose``."""
     return wrap(transposed(expression_of(a), axes))
 
 
 @implements(np.matrix_transpose)
 @moves_labels(np.matrix_transpose)
-def matrix_transpose(x: object, /) -> DistArray:
+def matrix_transpose(x: ArrayLike, /) -> DistArray:
     """``numpy.matrix_transpose``."""
     node = expression_of(x)
     if node.ndim < 2:
@@ -436,7 +437,7 @@ def matrix_transpose(x: object, /) -> DistArray:
 
 @implements(np.swapaxes)
 @moves_labels(np.swapaxes)
-def swapaxes(a: object, axis1: int, axis2: int) -> DistArray:
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> DistArray:
     """``numpy.swapaxes``."""
     node = expression_of(a)
     one, other = one_axis(axis1, node.ndim), one_axis(axis2, node.ndim)
@@ -447,7 +448,7 @@ def swapaxes(a: object, axis1: int, axis2: int) -> DistArray:
 
 @implements(np.moveaxis)
 @moves_labels(np.moveaxis)
-def moveaxis(a: object, source: Axes, destination: Axes) -> DistArray:
+def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> DistArray:
     """``numpy.moveaxis``."""
     node = expression_of(a)
     old, new = _places(source, node.ndim), _places(destination, node.ndim)
@@ -463,7 +464,7 @@ def moveaxis(a: object, source: Axes, destination: Axes) -> DistArray:
 
 @implements(np.rollaxis)
 @moves_labels(np.rollaxis)
-def rollaxis(a: object, axis: int, start: int = 0) -> DistArray:
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> DistArray:
     """``numpy.rollaxis``."""
     node = expression_of(a)
     place = one_axis(axis, node.ndim)
@@ -474,7 +475,7 @@ def rollaxis(a: object, axis: int, start: int = 0) -> DistArray:
 
 
 @implements(np.broadcast_to)
-def broadcast_to(array: object, shape: ShapeLike, subok: bool = False) -> DistArray:
+def broadcast_to(array: ArrayLike, shape: ShapeLike, subok: bool = False) -> DistArray:
     """``numpy.broadcast_to``."""
     return wrap(_stretched(expression_of(array), shape_of(shape)))
 
@@ -492,7 +493,7 @@ def broadcast_arrays(*args: object, subok: bool = False) -> tuple[DistArray, ...
 
 
 @implements(np.expand_dims)
-def expand_dims(a: object, axis: int | tuple[int, ...]) -> DistArray:
+def expand_dims(a: ArrayLike, axis: int | tuple[int, ...]) -> DistArray:
     """``numpy.expand_dims``."""
     node = expression_of(a)
     count = 1 if isinstance(axis, int | np.integer) else len(axis)
@@ -504,7 +505,7 @@ def expand_dims(a: object, axis: int | tuple[int, ...]) -> DistArray:
 
 @implements(np.squeeze)
 @keeps_labels
-def squeeze(a: object, axis: int | tuple[int, ...] | None = None) -> DistArray:
+def squeeze(a: ArrayLike, axis: int | tuple[int, ...] | None = None) -> DistArray:
     """``numpy.squeeze``."""
     node = expression_of(a)
     if axis is None:
@@ -542,19 +543,19 @@ def _each(arrays: Sequence[object], shaped: Callable[[Expr], Expr]) -> DistArray
 
 
 @implements(np.shape)
-def shape(a: object) -> tuple[int, ...]:
+def shape(a: ArrayLike) -> tuple[int, ...]:
     """``numpy.shape``."""
     return expression_of(a).shape
 
 
 @implements(np.ndim)
-def ndim(a: object) -> int:
+def ndim(a: ArrayLike) -> int:
     """``numpy.ndim``."""
     return expression_of(a).ndim
 
 
 @implements(np.size)
-def size(a: object, axis: int | tuple[int, ...] | None = None) -> int:
+def size(a: ArrayLike, axis: int | tuple[int, ...] | None = None) -> int:
     """``numpy.size``."""
     node = expression_of(a)
     return prod(node.shape[place] for place in normalize_axes(axis, node.ndim))

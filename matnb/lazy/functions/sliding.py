@@ -10,6 +10,7 @@ import numpy as np
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.expr.nodes import Expr, Index
 from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.ordering import dense_of
 from matnb.lazy.indexing.keys import flipped, one_axis
 from matnb.lazy.registry import implements
@@ -57,7 +58,7 @@ def _convolved(long: Expr, short: Expr, start: int, length: int) -> Expr:
 
 
 @implements(np.convolve)
-def convolve(a: object, v: object, mode: object = "full") -> DistArray:
+def convolve(a: ArrayLike, v: ArrayLike, mode: object = "full") -> DistArray:
     """``numpy.convolve``: split like the longer input; each block also reads the edges of its neighbors."""
     long, short = _vectors(a, v, "convolve")
     if short.size > long.size:
@@ -66,7 +67,7 @@ def convolve(a: object, v: object, mode: object = "full") -> DistArray:
 
 
 @implements(np.correlate)
-def correlate(a: object, v: object, mode: object = "valid") -> DistArray:
+def correlate(a: ArrayLike, v: ArrayLike, mode: object = "valid") -> DistArray:
     """``numpy.correlate``: split like the longer input; each block also reads the edges of its neighbors."""
     one, other = _vectors(a, v, "correlate")
     if other.dtype.kind == "c":
@@ -123,7 +124,7 @@ class Rolling:
         return wrap(WindowRolled(self._node, operation, self._length, self._least, self._axis, less))
 
 
-def rolling(x: object, window: int, min_periods: int | None = None, axis: int = 0) -> Rolling:
+def rolling(x: ArrayLike, window: int, min_periods: int | None = None, axis: int = 0) -> Rolling:
     """Return rolling windows that end at each element, for their sums, means and so on, as in pandas.
 
     Parameters
@@ -184,7 +185,7 @@ def rolling(x: object, window: int, min_periods: int | None = None, axis: int = 
 
 @implements(np.lib.stride_tricks.sliding_window_view)
 def sliding_window_view(
-    x: object,
+    x: ArrayLike,
     window_shape: int | Sequence[int],
     axis: int | Sequence[int] | None = None,
     *,

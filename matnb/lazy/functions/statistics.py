@@ -17,6 +17,7 @@ from matnb.blocks.kernels.quantiles import METHODS, QuantileRequest
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError, suggestion
 from matnb.expr.nodes import Broadcast, Expr, Index
 from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import eye, zeros
 from matnb.lazy.evaluator import asked
 from matnb.lazy.functions.indexing import take_along_axis, within
@@ -37,9 +38,9 @@ from matnb.ops.quantiles import Quantiles
 
 @implements(np.average)
 def average(
-    a: object,
+    a: ArrayLike,
     axis: Axis = None,
-    weights: object = None,
+    weights: ArrayLike = None,
     returned: bool = False,
     *,
     keepdims: object = None,
@@ -81,8 +82,8 @@ def beside(array: DistArray, weight: DistArray, axis: Axis, axes: tuple[int, ...
 
 @implements(np.cov)
 def cov(
-    m: object,
-    y: object = None,
+    m: ArrayLike,
+    y: ArrayLike = None,
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
@@ -152,8 +153,8 @@ def _weights(count: int, fweights: object, aweights: object) -> DistArray | None
 
 @implements(np.corrcoef)
 def corrcoef(
-    x: object,
-    y: object = None,
+    x: ArrayLike,
+    y: ArrayLike = None,
     rowvar: bool = True,
     *,
     dtype: npt.DTypeLike | None = None,
@@ -173,7 +174,7 @@ def corrcoef(
 
 
 @implements(np.trapezoid)
-def trapezoid(y: object, x: object = None, dx: float = 1.0, axis: int = -1) -> DistArray:
+def trapezoid(y: ArrayLike, x: ArrayLike = None, dx: float = 1.0, axis: int = -1) -> DistArray:
     """``numpy.trapezoid``."""
     values = handle_of(y)
     place = one_axis(axis, values.ndim)
@@ -292,7 +293,7 @@ def _median(skips_nan: bool) -> QuantileRequest:
 
 @implements(np.median)
 def median(
-    a: object, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: object = False
+    a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: object = False
 ) -> DistArray:
     """``numpy.median``."""
     return _quantiles(a, axis, keepdims, out, _median(False))
@@ -300,7 +301,7 @@ def median(
 
 @implements(np.nanmedian)
 def nanmedian(
-    a: object, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: object = False
+    a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: object = False
 ) -> DistArray:
     """``numpy.nanmedian``."""
     return _quantiles(a, axis, keepdims, out, _median(True))
@@ -308,15 +309,15 @@ def nanmedian(
 
 def _register(function: object, most: int, skips_nan: bool) -> None:
     def quantile(
-        a: object,
-        q: object,
+        a: ArrayLike,
+        q: ArrayLike,
         axis: Axis = None,
         out: None = None,
         overwrite_input: bool = False,
         method: str = "linear",
         keepdims: object = False,
         *,
-        weights: object = None,
+        weights: ArrayLike = None,
     ) -> DistArray:
         wanted = _wanted(q, most, method, skips_nan)
         if weights is None:
@@ -337,7 +338,7 @@ _Edges: TypeAlias = tuple[DistArray | NumericArray, bool]  # and whether bins ar
 
 
 @implements(np.bincount)
-def bincount(x: object, /, weights: object = None, minlength: int = 0) -> DistArray:
+def bincount(x: ArrayLike, /, weights: ArrayLike = None, minlength: int = 0) -> DistArray:
     """``numpy.bincount``: the largest value, which determines the length, is computed immediately.
 
     ``mn.scatter_reduce(weights, x, length)`` is entirely lazy, and works in loops.
@@ -378,10 +379,10 @@ def bincount(x: object, /, weights: object = None, minlength: int = 0) -> DistAr
 
 @implements(np.histogram_bin_edges)
 def histogram_bin_edges(
-    a: object,
-    bins: object = 10,
+    a: ArrayLike,
+    bins: ArrayLike = 10,
     range: Bounds = None,
-    weights: object = None,
+    weights: ArrayLike = None,
 ) -> DistArray | NumericArray:
     """``numpy.histogram_bin_edges``."""
     values, weight = _values(a, weights)
@@ -392,11 +393,11 @@ def histogram_bin_edges(
 
 @implements(np.histogram)
 def histogram(
-    a: object,
-    bins: object = 10,
+    a: ArrayLike,
+    bins: ArrayLike = 10,
     range: Bounds = None,
     density: bool | None = None,
-    weights: object = None,
+    weights: ArrayLike = None,
 ) -> tuple[DistArray, DistArray | NumericArray]:
     """``numpy.histogram``: counted block by block, and summed.
 
@@ -416,10 +417,10 @@ def histogram(
 @implements(np.histogramdd)
 def histogramdd(
     sample: object,
-    bins: object = 10,
+    bins: ArrayLike = 10,
     range: Sequence[Bounds] | None = None,
     density: bool | None = None,
-    weights: object = None,
+    weights: ArrayLike = None,
 ) -> tuple[DistArray, list[DistArray | NumericArray]]:
     """``numpy.histogramdd``: the rows of a matrix, or one array per coordinate."""
     columns = [astype(one, np.uint8) if one.dtype.kind == "b" else one for one in _columns(sample)]
@@ -450,12 +451,12 @@ def histogramdd(
 
 @implements(np.histogram2d)
 def histogram2d(
-    x: object,
-    y: object,
-    bins: object = 10,
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: ArrayLike = 10,
     range: Sequence[Bounds] | None = None,
     density: bool | None = None,
-    weights: object = None,
+    weights: ArrayLike = None,
 ) -> tuple[DistArray, DistArray | NumericArray, DistArray | NumericArray]:
     """``numpy.histogram2d``."""
     places = [expression_of(x), expression_of(y)]

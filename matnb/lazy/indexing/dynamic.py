@@ -11,13 +11,14 @@ from matnb.blocks.grid import window_start
 from matnb.errors import DTypeError, LoopBodyError, ShapeError
 from matnb.expr.nodes import Broadcast, Elementwise, Expr, Index, Literal
 from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.indexing.keys import one_axis
 from matnb.lazy.ufuncs import astype
 from matnb.ops.dynamic_slicing import DynamicSlice, DynamicUpdate
 from matnb.ops.indexing import check_index
 
 
-def dynamic_slice(x: object, start: object, size: int, axis: int = 0) -> DistArray:
+def dynamic_slice(x: ArrayLike, start: object, size: int, axis: int = 0) -> DistArray:
     """Return ``size`` consecutive elements along an axis, starting at an index that may be computed.
 
     Parameters
@@ -66,7 +67,7 @@ def dynamic_slice(x: object, start: object, size: int, axis: int = 0) -> DistArr
     return wrap(sliced(node, expression_of(start), _size(size), place))
 
 
-def dynamic_update_slice(x: object, update: object, start: object, axis: int = 0) -> DistArray:
+def dynamic_update_slice(x: ArrayLike, update: object, start: object, axis: int = 0) -> DistArray:
     """Return an array with a slice along an axis replaced, starting at an index that may be computed.
 
     Parameters

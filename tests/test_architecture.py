@@ -115,7 +115,6 @@ ONE_IMPORTER = {
     "matnb/pictures/simulation.py": ANOTHER_ROOM,
     "matnb/plan/grouping.py": "an idea of its own: what is made in one pass",
     "matnb/session/run_log.py": LARGE,
-    "matnb/session/simulation.py": "plans for a cluster that is not there",
     "matnb/session/stored_layouts.py": LARGE,
     "matnb/tables/conversions.py": LARGE,
     "matnb/tables/datetimes.py": "pandas' names for parts of times, which the column has or gives",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from types import MethodType, ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 from weakref import ref
 
 import numpy as np
@@ -19,8 +20,9 @@ from matnb.errors import DTypeError, NotScalarError, OptionError, ShapeError, Un
 from matnb.expr.client_data import given
 from matnb.expr.nodes import Data, Expr
 from matnb.lazy import reductions, ufuncs
+from matnb.lazy.element_reads import chunks_of, note_iteration, value_of
 from matnb.lazy.evaluator import evaluator, shown
-from matnb.lazy.foreign_names import instead_of, refuse_dask
+from matnb.lazy.foreign_names import as_numpy, instead_of, is_in_matplotlib, refuse_dask
 from matnb.lazy.limits import check_incoming, check_limit, converted_bytes, list_bytes
 from matnb.lazy.operators import Operators
 from matnb.lazy.recording import active_recording
@@ -215,6 +217,19 @@ class Methods:
         self[...] = recorded(np.partition)(self, kth, axis=axis)
 
 
+class _OfSparse:
+    # A method that dense arrays lack: libraries ask by its name whether an array is sparse, as plt.spy does.
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, handle: Values | None, owner: type) -> Any:
+        if handle is not None and not handle.sparse:
+            raise AttributeError  # __getattr__ says what to write
+        return self._method if handle is None else self._method.__get__(handle)
+
+
 # SciPy's sparse arrays ask NumPy for a right operand as an array, and leave the operator to what gives none.
 _SCIPYS_OPERATORS = frozenset(
     f"__{name}__" for name in ("matmul", "mul", "truediv", "eq", "ne", "lt", "le", "gt", "ge")
@@ -237,7 +252,7 @@ class Values(Known):
         TooLargeError
             When the result exceeds the session's ``compute_limit``.
         """
-        block = evaluator().value(self._expression)
+        block = value_of(self._expression)
         if not isinstance(block, Dense):
             return to_gcxs(block)
         return block.values if block.shape else block.values[()]
@@ -249,6 +264,68 @@ class Values(Known):
         block = evaluator().value(self._expression)
         assert not isinstance(block, Dense)
         return to_scipy(block)
+
+    @_OfSparse
+    def tocsr(self, copy: bool = False) -> sp.csr_array:
+        """Compute a sparse array and return it as SciPy's CSR array; dense arrays have no such method.
+
+        Raises
+        ------
+        TooLargeError
+            When its entries exceed the session's ``compute_limit``; so do :meth:`tocsc` and :meth:`tocoo`.
+        """
+        return self.to_scipy()
+
+    @_OfSparse
+    def tocsc(self, copy: bool = False) -> sp.csc_array:
+        """Compute a sparse array and return it as SciPy's CSC array; dense arrays have no such method."""
+        return self.to_scipy().tocsc()
+
+    @_OfSparse
+    def tocoo(self, copy: bool = True) -> sp.coo_array:
+        """Compute a sparse array and return it as SciPy's COO array; dense arrays have no such method."""
+        return self.to_scipy().tocoo(copy=False)
+
+    def to_numpy(self, dtype: npt.DTypeLike | None = None, copy: bool = False) -> np.ndarray:
+        """Compute the array and return all elements as a NumPy array of its own, as pandas' method does.
+
+        Absent elements of a sparse array are zeros; :meth:`tocoo` keeps it sparse.
+
+        Parameters
+        ----------
+        dtype
+            Of the result, converted as ``astype`` does; by default that of the array.
+        copy
+            For pandas' sake: it is always a copy.
+
+        Raises
+        ------
+        TooLargeError
+            When all elements exceed the session's ``compute_limit``.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.arange(3.0).to_numpy()
+        array([0., 1., 2.])
+        """
+        return self.__array__(dtype)
+
+    def toarray(self, order: Literal["C", "F"] | None = None, out: np.ndarray | None = None) -> np.ndarray:
+        """Compute the array and return all elements as a NumPy array, or in ``out``, as SciPy's method does.
+
+        Raises
+        ------
+        TooLargeError
+            When all elements exceed the session's ``compute_limit``.
+        """
+        values = np.asarray(self.__array__(), order=order)
+        if out is None:
+            return values
+        out[...] = values
+        return out
+
+    todense = toarray
 
     def persist(self) -> Self:
         """Compute the array, keep its blocks on the workers, and return this handle."""
@@ -334,7 +411,7 @@ class Values(Known):
                 f"an array of shape {self.shape} has {self.size} elements; only an array with one "
                 "element can be converted to a scalar"
             )
-        number: bool | int | float | complex = to_numpy(evaluator().value(self._expression)).item()
+        number: bool | int | float | complex = to_numpy(value_of(self._expression)).item()
         return number
 
     def __float__(self) -> float:
@@ -360,13 +437,23 @@ class Values(Known):
         return bool(self.item())
 
     def __str__(self) -> str:
-        # As in an f-string: a number is written out, an array described.
-        return repr(self) if self.shape or self._expression.free else str(self.item())
+        # As NumPy writes it where values are there, or cheap to compute; a number in any case.
+        if not self.shape and not self._expression.free:
+            return str(self.compute())
+        facts = shown(self._expression, starts=True)
+        return facts.value if facts.value and not facts.sparse else array_text(facts)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec or not self.shape else repr(self)
+        if spec and self.shape and self.size != 1:
+            raise NotScalarError(
+                f"the format {spec!r} is for one number, and an array of shape {self.shape} has {self.size}: "
+                f"np.array2string(x.to_numpy(), precision=3) writes all"
+            )
+        return format(self.compute() if not self.shape else self.item(), spec) if spec else str(self)
 
-    def __round__(self, num_digits: int | None = None) -> float:
+    def __round__(self, num_digits: int | None = None) -> Any:
+        if self.size != 1:
+            return self.round(num_digits or 0)  # type: ignore[attr-defined]  # lazily, as a handle has it
         return round(self.item(), num_digits)  # type: ignore[arg-type]  # as Python rounds it
 
     def _elements(self, size: int, *form: object) -> NumericArray:
@@ -374,7 +461,7 @@ class Values(Known):
         limit = evaluator().limit(self._expression)
         if size > limit:  # the words take longer to make than a remembered number to find
             check_limit(limit, self._expression, size, " ".join(map(str, form)))
-        return to_numpy(evaluator().value(self._expression))
+        return to_numpy(value_of(self._expression))
 
     def tolist(self) -> Any:
         """Compute the array and return it as nested lists of Python's numbers, or one number.
@@ -725,9 +812,11 @@ class DistArray(Methods, Operators, Values):
         """Return an array with the same values; later assignments to either do not affect the other."""
         return DistArray(self._expression, self._labels)
 
-    def __getitem__(self, key: object) -> DistArray:
+    def __getitem__(self, key: Any) -> DistArray:
         from matnb.lazy.indexing.getitem import read  # which makes handles
 
+        if is_in_matplotlib():
+            return self.to_numpy()[as_numpy(key)]  # type: ignore[no-any-return]  # which takes it for NumPy's
         return read(self._expression, key)
 
     def __setitem__(self, key: object, value: object) -> None:
@@ -781,16 +870,28 @@ class DistArray(Methods, Operators, Values):
             raise NotScalarError("a 0-d array has no length")
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[DistArray]:
+    def __iter__(self) -> Iterator[Any]:
+        # Of one axis its elements, as NumPy's numbers, in chunks; of more axes rows, each a DistArray.
         if not self.shape:
             raise NotScalarError("a 0-d array cannot be iterated over")
-        return (self[i] for i in range(self.shape[0]))
+        node = self._expression
+        if is_in_matplotlib():
+            return iter(self.to_numpy())
+        if self.ndim == 1 and not node.free:
+            return itertools.chain.from_iterable(chunks_of(node))
+        note_iteration(node)
+        return map(DistArray(node).__getitem__, range(self.shape[0]))
+
+    def __reversed__(self) -> Iterator[Any]:
+        return iter(self[::-1])
 
     # NumPy's protocols
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
         from matnb.lazy.ufunc_calls import called  # which makes handles
 
+        if is_in_matplotlib():
+            return getattr(ufunc, method)(*as_numpy(inputs), **as_numpy(options))
         if any(hasattr(type(one), name) for one in inputs for name in _LEADING):
             return NotImplemented  # a nested array, or a column with a mask, takes others with it
         return called(ufunc, method, inputs, options)
@@ -802,12 +903,15 @@ class DistArray(Methods, Operators, Values):
         args: Sequence[object],
         kwargs: Mapping[str, object],
     ) -> object:
+        if is_in_matplotlib():
+            return function(*as_numpy(args), **as_numpy(kwargs))
         is_led = any(hasattr(one, name) for one in types for name in _LEADING)  # which says what to write
         return NotImplemented if is_led else recorded(function)(*args, **kwargs)
 
     def __repr__(self) -> str:
-        return array_text(shown(self._expression))
+        is_read = hasattr(sys, "ps1")  # by somebody at a prompt
+        return array_text(shown(self._expression, starts=is_read))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        facts = shown(self._expression)
+        facts = shown(self._expression, starts=True)
         return {"text/plain": array_text(facts), "text/html": array_html(facts)}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol
 
 from matnb.blocks.formats import Block, NumericArray, to_numpy
@@ -10,6 +12,7 @@ from matnb.blocks.kernels.calls import is_calling
 from matnb.blocks.layout import Layout
 from matnb.errors import LoopBodyError, UnsupportedError
 from matnb.expr.nodes import Data, Expr
+from matnb.lazy.recording import active_recording
 from matnb.pictures.facts import ArrayFacts
 
 
@@ -28,8 +31,12 @@ class Evaluator(Protocol):
     def ship(self, node: Data, block: Block) -> None:
         """Send a user's large array to the workers."""
 
-    def facts(self, node: Expr, with_values: bool = False) -> ArrayFacts:
-        """Return what is known of an expression, computing nothing; with values of what is on the workers."""
+    def facts(self, node: Expr, with_values: bool = False, starts: bool | None = None) -> ArrayFacts:
+        """Return what is known of an expression; with values of what is on the workers.
+
+        Nothing is computed unless ``starts`` is given: then what is cheap is. Where it is true, a session
+        starts for that, if there was none.
+        """
 
     def has_session(self) -> bool:
         """Tell whether there is a session, so that asking for a value starts none."""
@@ -74,12 +81,36 @@ def evaluator() -> Evaluator:
     return _evaluator
 
 
-def shown(node: Expr) -> ArrayFacts:
-    """Return what is known of an expression, to be shown: nothing is computed, and nothing raised."""
+_looks_only: ContextVar[bool] = ContextVar("matnb_looks_only", default=False)
+
+
+@contextmanager
+def looking_only() -> Iterator[None]:
+    """Let what is shown inside compute nothing, though it be cheap."""
+    token = _looks_only.set(True)
     try:
-        return _evaluator.facts(node, with_values=True)
-    except Exception:  # whatever a user's own types or options do, a name can be looked at
-        return ArrayFacts(node.shape, node.dtype.name, node.sparse)
+        yield
+    finally:
+        _looks_only.reset(token)
+
+
+def shown(node: Expr, starts: bool = False) -> ArrayFacts:
+    """Return what is known of an expression, to be shown; what is cheap is computed, and nothing raised.
+
+    In a cell that is being recorded nothing is computed.
+
+    Parameters
+    ----------
+    starts
+        Whether a session may start for it.
+    """
+    looks = _looks_only.get() or bool(node.free) or active_recording() is not None or is_calling()
+    for may_start in (None,) if looks else (starts, None):
+        try:
+            return _evaluator.facts(node, True, may_start)
+        except Exception:  # whatever a user's own types or options do, a name can be looked at
+            continue
+    return ArrayFacts(node.shape, node.dtype.name, node.sparse)
 
 
 def asked(node: Expr, what: str) -> NumericArray:

@@ -1,10 +1,11 @@
-"""What other libraries' arrays call what a DistArray has under another name, and what to write instead."""
+"""What other libraries call what a DistArray has under another name, and what those get that ask for it."""
 
 from __future__ import annotations
 
 import inspect
 import sys
 from collections.abc import Callable, Hashable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +15,7 @@ from matnb.lazy.registry import FUNCTIONS
 
 _INSTEAD = ways(
     {
-        "toarray todense to_numpy numpy values A": "np.asarray(x)",
+        "numpy values A": "x.to_numpy()",
         "to_list": "x.tolist()", "getnnz": "x.nnz", "flat": "x.ravel()", "tofile": "mn.save(x, path)",
         "to_pandas to_frame": "pandas.DataFrame(np.asarray(x))",
         "name": "the name itself: t[name]", "rank": "scipy.stats.rankdata(np.asarray(x))",
@@ -93,3 +94,22 @@ def refuse_dask(name: str, owner: str, way: str = "call its compute()") -> None:
         frame = frame.f_back
     if str(frame.f_globals.get("__name__")).partition(".")[0] in ("dask", "distributed"):
         raise UnsupportedError(f"Dask cannot take {owner}, which matnb computes: {way}, and give Dask that")
+
+
+def is_in_matplotlib() -> bool:
+    """Tell whether a drawing function of matplotlib's calls what asks, which gives it NumPy's arrays then.
+
+    It goes on with them from its first step: it looks at single elements, thousands of times.
+    """
+    name = str(sys._getframe(2).f_globals.get("__name__"))
+    return name.startswith(("matplotlib.", "mpl_toolkits."))
+
+
+def as_numpy(value: Any) -> Any:
+    """Return arguments of a function with NumPy's arrays in place of matnb's."""
+    if type(value) in (list, tuple):
+        return type(value)(map(as_numpy, value))
+    if type(value) is dict:
+        return {name: as_numpy(one) for name, one in value.items()}
+    is_own = type(value).__module__.partition(".")[0] == __name__.partition(".")[0]
+    return value.to_numpy() if is_own and hasattr(value, "to_numpy") else value

@@ -11,7 +11,7 @@ import time
 import weakref
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from types import CodeType
@@ -34,6 +34,7 @@ from matnb.events import (
 from matnb.expr.nodes import Expr
 from matnb.graph.searches import BreadthFirst
 from matnb.lazy.array import DistArray
+from matnb.lazy.evaluator import looking_only
 from matnb.lazy.loop_rolling import roll
 from matnb.lazy.recording import Recording, recording
 from matnb.magics.failures import ShownShortly
@@ -288,7 +289,8 @@ class Cell:
                 self._shell.user_ns[chosen.out] = value
             is_silent = DisplayHook.semicolon_at_end_of_expression(self._cell)
             if not is_silent and chosen.out is None:
-                displayhook_of(self._shell)(value)
+                with looking_only() if chosen.lazy else nullcontext():
+                    displayhook_of(self._shell)(value)
             if isinstance(value, Later) and chosen.nowait and not self._live:
                 wait_here(value)  # what is shown further down must not depend on the time
         if not is_silent and not chosen.nowait:

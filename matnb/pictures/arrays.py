@@ -62,7 +62,7 @@ def _way(facts: ArrayFacts) -> str:
     # How to get the values.
     if facts.stored or facts.value or facts.is_given or facts.is_open:
         return ""
-    return "; compute() returns its values"
+    return "; run it in a %%distmat cell or call .compute()"
 
 
 def array_html(facts: ArrayFacts) -> str:

@@ -91,7 +91,9 @@ class ValuesThere:
         return tuple(found)
 
 
-def array_facts(node: Expr, there: ValuesThere | None, with_values: bool = False) -> ArrayFacts:
+def array_facts(
+    node: Expr, there: ValuesThere | None, with_values: bool = False, made: Block | None = None
+) -> ArrayFacts:
     """Return what is known of an array.
 
     Parameters
@@ -101,6 +103,8 @@ def array_facts(node: Expr, there: ValuesThere | None, with_values: bool = False
     with_values
         Whether values of what is on the workers, or was given, are looked up, too; small ones that are
         remembered in this process are there anyway.
+    made
+        Its value, where it was computed to be shown.
     """
     stored = None if there is None else there.stored(node)
     given = Dense(node.value) if isinstance(node, Literal) else held(node)
@@ -108,7 +112,7 @@ def array_facts(node: Expr, there: ValuesThere | None, with_values: bool = False
         node.shape,
         node.dtype.name,
         node.sparse,
-        expression=line_of(node) or told_alone(node, called=variable_of),
+        expression=_made_by(node),
         is_given=given is not None,
         is_open=bool(node.free),
     )
@@ -119,7 +123,7 @@ def array_facts(node: Expr, there: ValuesThere | None, with_values: bool = False
         facts = replace(facts, pattern=is_pattern, nnz=given.nnz, num_bytes=given.nbytes)
     elif not node.sparse:
         facts = replace(facts, nnz=node.size, expected_bytes=estimate_bytes(node, node.size))
-    here = None if there is None else there.here(node)
+    here = made if made is not None or there is None else there.here(node)
     if with_values and here is None and stored is None:
         here = given
     if here is not None:
@@ -129,6 +133,14 @@ def array_facts(node: Expr, there: ValuesThere | None, with_values: bool = False
         read = partial(there.few, node, stored)
         return _with_values(facts, node, there, stored.layout.grid, stored.block_nnz, read)
     return facts
+
+
+def _made_by(node: Expr) -> str:
+    # In a user's words: the line of a cell, or an operation on variables; nothing where arrays have no name.
+    if line := line_of(node):
+        return line
+    is_named = all(variable_of(one) for one in node.operands if one.shape)
+    return told_alone(node, called=variable_of) if is_named else ""
 
 
 def _of_stored(facts: ArrayFacts, node: Expr, stored: Stored) -> ArrayFacts:

@@ -701,9 +701,10 @@ class _Evaluator:
         check_closed(node)
         return self.layout(node) or current_session().planned_layout(node)
 
-    def facts(self, node: Expr, with_values: bool = False) -> ArrayFacts:
-        session = _looked_at()
-        return array_facts(node, None if session is None else session.values_there, with_values)
+    def facts(self, node: Expr, with_values: bool = False, starts: bool | None = None) -> ArrayFacts:
+        session = current_session() if starts and not _process.was_used else _looked_at()
+        made = None if session is None or starts is None else session.glance(node)
+        return array_facts(node, None if session is None else session.values_there, with_values, made)
 
 
 def check_closed(node: Expr) -> None:

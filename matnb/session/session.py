@@ -30,7 +30,7 @@ from matnb.config import Config
 from matnb.errors import CellCancelled, TooLargeError, UnsupportedError, WorkerLostError
 from matnb.events import CellRecorded, Event, SessionAwaited, SessionStopped
 from matnb.expr.client_data import keep_copy
-from matnb.expr.nodes import Data, Expr, Load
+from matnb.expr.nodes import Data, Expr, Literal, Load
 from matnb.expr.retention import is_small
 from matnb.expr.traverse import topological
 from matnb.io.files import files_of
@@ -62,6 +62,7 @@ from matnb.session.naming import name_roots
 from matnb.session.overrides import chosen, engine_of, hiding, note_written, remembers
 from matnb.session.rebalance import Balancer
 from matnb.session.run import Runner, whole
+from matnb.session.simulation import cluster_of, is_cheap
 
 
 class Session:
@@ -189,6 +190,18 @@ class Session:
                 made = dict(ran.entries)  # they outlast the budget until their values were fetched
                 del ran
                 return self._runner.retried(lambda: self._value(node, made.pop("value", None)))
+
+    def glance(self, node: Expr) -> Block | None:
+        """Compute an expression to show it if that is cheap by the plan's estimate, and nothing runs now."""
+        there = isinstance(node, Literal | Data) or self.values_there.here(node) is not None
+        if there or self.stored(node) is not None or self._lock.depth:
+            return None
+        with self._lock:
+            workers = [self.cluster.workers[number] for number in self.cluster.alive()]
+            known = self._store.find(topological([node], self._store))
+            if not is_cheap(node, known, *cluster_of(workers, self.config.node_grid)):
+                return None
+            return self.value(node)
 
     def check_result(self, node: Expr, num_entries: int = 0) -> None:
         """Refuse to bring an array into this process if it, with so many stored entries, is above the limit.
@@ -501,13 +514,16 @@ class SessionLock:
         self._stopping, self._tell, self._found = stopping, tell, found
         self._lock = threading.RLock()
         self._owner: int | None = None
+        self.depth = 0  # how often it is held
 
     def __enter__(self) -> None:
         if not self._lock.acquire(blocking=False):
             self._wait()
         self._owner = threading.get_ident()
+        self.depth += 1
 
     def __exit__(self, *_: object) -> None:
+        self.depth -= 1
         self._lock.release()
 
     def _wait(self) -> None:

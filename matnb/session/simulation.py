@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from matnb.backend.cluster import WorkerInfo
+from matnb.blocks.kernels.calls import Function
 from matnb.errors import OptionError
-from matnb.expr.control import Cond, Loop
-from matnb.expr.nodes import Expr, Transpose
+from matnb.expr.control import Cond, Loop, results_of
+from matnb.expr.nodes import Expr, Load, Transpose
 from matnb.expr.traverse import topological
 from matnb.passes import traced
 from matnb.plan.estimate import estimate_entries
@@ -24,15 +26,48 @@ from matnb.plan.simulate import (
     simulation_of,
 )
 from matnb.plan.transposes import scatters
+from matnb.program.memory import estimate_bytes
 from matnb.program.plan import Plan, Stored, Workers
 from matnb.program.writer import Slots
 from matnb.session.run import missing_results
 
+# What is computed though somebody only looks at it.
+_CHEAP_SECONDS, _CHEAP_BYTES, _CHEAP_NODES = 0.3, 1_000_000, 300
+
+
+def is_cheap(node: Expr, known: Mapping[Expr, Stored], cluster: Cluster, workers: Workers) -> bool:
+    """Tell whether an array is small, and takes no time to speak of by the estimates for its plan.
+
+    What a user's functions take nobody knows, and files are not read to show something.
+
+    Parameters
+    ----------
+    known
+        The arrays below it that are there.
+    """
+    if not node.sparse and estimate_bytes(node, node.size) > _CHEAP_BYTES:
+        return False
+    order = topological([node], known)
+    inside = [one for control in order if isinstance(control, Loop | Cond) for one in results_of(control)]
+    every = [*order, *topological(inside)]
+    if len(every) > _CHEAP_NODES or any(
+        (isinstance(one, Load) and one not in known) or isinstance(getattr(one, "function", None), Function)
+        for one in every
+    ):
+        return False
+    if node.sparse and estimate_bytes(node, estimate_entries([node], known)[node]) > _CHEAP_BYTES:
+        return False
+    return simulated([node], cluster, workers, known=known).makespan_seconds < _CHEAP_SECONDS
+
 
 def simulated(
-    roots: Sequence[Expr], cluster: Cluster, workers: Workers, iterations: int | None = None
+    roots: Sequence[Expr],
+    cluster: Cluster,
+    workers: Workers,
+    iterations: int | None = None,
+    known: Mapping[Expr, Stored] = MappingProxyType({}),
 ) -> Simulation:
-    """Return what it would take to make arrays on a described cluster, on which nothing is yet.
+    """Return what it would take to make arrays on a described cluster, on which only what is known is yet.
 
     Raises
     ------
@@ -43,8 +78,8 @@ def simulated(
         not isinstance(iterations, int) or isinstance(iterations, bool) or iterations < 1
     ):
         raise OptionError(f"simulate(iterations={iterations!r}): give a whole number of at least 1")
-    run, made = NOTHING, dict[Expr, Stored]()
-    order = topological(roots)
+    run, made = NOTHING, dict(known)
+    order = topological(roots, known)
     for node in order:
         if not isinstance(node, Loop | Cond) or not (wanted := missing_results(node, order, made)):
             continue

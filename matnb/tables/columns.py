@@ -5,7 +5,8 @@ from __future__ import annotations
 import operator
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from matnb.io.durations import MOST_TIME, NO_TIME
 from matnb.io.texts import NO_VALUE, checked_marks, offsets_in, present, strings
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray
+from matnb.lazy.element_reads import chunks_of
 from matnb.lazy.foreign_names import refuse_dask
 from matnb.lazy.functions.mapping import replicated
 from matnb.tables.conversions import number_way, numbers_in, times_in, zoned_times_in
@@ -88,13 +90,11 @@ class Column:
             "brackets around comparisons, as in (x > 1) & (y > 1)"
         )
 
-    def __getitem__(self, key: Any) -> Self:
-        self._check_key(key)
-        return self._like(self.codes[key])
-
-    def _check_key(self, key: object) -> None:
+    def __getitem__(self, key: Any) -> Any:
+        # Of one row its value, which is computed; of several a column.
         if isinstance(key, int | np.integer):
-            raise OptionError(f"column[{key}]: give a slice, a mask or numbers of rows")
+            return self._here(np.asarray(self.codes[key].compute())[None])[0]
+        return self._like(self.codes[key])
 
     def compute(self) -> npt.NDArray[Any]:
         """Compute the column and return a NumPy array: text as objects, times as datetime64.
@@ -109,6 +109,12 @@ class Column:
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         values = self.compute()
         return values if dtype is None else values.astype(dtype)
+
+    def __iter__(self) -> Iterator[Any]:
+        return chain.from_iterable(map(self._here, chunks_of(self.codes.expression)))
+
+    def __contains__(self, value: object) -> bool:
+        return bool(self.isin([value]).any())
 
     # Missing values
 
@@ -415,9 +421,9 @@ class Column:
         """Return the last values."""
         return self[max(0, len(self) - n) :]
 
-    def to_numpy(self) -> npt.NDArray[Any]:
-        """Compute the column and return a NumPy array."""
-        return np.asarray(self)
+    def to_numpy(self, dtype: npt.DTypeLike | None = None, copy: bool = False) -> npt.NDArray[Any]:
+        """Compute the column and return a NumPy array of its own, in a dtype if one is given."""
+        return self.__array__(dtype)
 
     def tolist(self) -> list[Any]:
         """Compute the column and return a list."""

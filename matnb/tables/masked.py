@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from numbers import Number
 from typing import Any, cast
@@ -17,6 +17,7 @@ from matnb.io.columns import fit_float64
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
+from matnb.lazy.foreign_names import as_numpy, is_in_matplotlib
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.labels import by_place
 from matnb.tables.columns import Column, kind_of_dtype, numbers_dtype, shown_value
@@ -56,11 +57,12 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
 
     def __init__(self, codes: DistArray, mask: DistArray, may_miss: bool = True) -> None:
         super().__init__(codes, may_miss)
-        self._mask = mask
+        self._gone = mask  # not `_mask`, by which np.ma would take it for one of its own
 
-    def __getitem__(self, key: Any) -> MaskedColumn:
-        self._check_key(key)
-        return MaskedColumn(self.codes[key], self._mask[key], self.may_miss)
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, int | np.integer):
+            return np.nan if self._gone[key].compute() else self.codes[key].compute()
+        return MaskedColumn(self.codes[key], self._gone[key], self.may_miss)
 
     @property
     def dtype(self) -> np.dtype:
@@ -73,7 +75,7 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
     @property
     def missing(self) -> DistArray:
         """A boolean mask of missing values."""
-        return self._mask
+        return self._gone
 
     def compute(self) -> npt.NDArray[Any]:
         """Compute the column and return a NumPy array.
@@ -87,8 +89,8 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
             If the values exceed the session's ``compute_limit``.
         """
         if len(self):
-            evaluator().persist([self.codes.expression, self._mask.expression])
-        values, gone = np.asarray(self.codes.compute()), np.asarray(self._mask.compute())
+            evaluator().persist([self.codes.expression, self._gone.expression])
+        values, gone = np.asarray(self.codes.compute()), np.asarray(self._gone.compute())
         if not gone.any():
             return values
         if not (gone | fit_float64(values)).all():
@@ -96,6 +98,9 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
             found[gone] = None
             return found
         return np.where(gone, np.nan, values.astype(np.float64))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.compute())  # which are floats or not by all of them
 
     # Other forms
 
@@ -122,21 +127,21 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
             least, most = int(values.min(initial=0)), int(values.max(initial=0))
             if least < limits.min or most > limits.max:
                 raise RangeError(f"astype({dtype!r}): the column has {least if least < limits.min else most}")
-        return MaskedColumn(self.codes.astype(wanted), self._mask)
+        return MaskedColumn(self.codes.astype(wanted), self._gone)
 
     def to_float(self) -> DistArray:
         """Return the values as float64, rounded where they need to be, with NaN for missing ones."""
-        return np.where(self._mask, np.nan, self.codes.astype(np.float64))  # type: ignore[return-value]
+        return np.where(self._gone, np.nan, self.codes.astype(np.float64))  # type: ignore[return-value]
 
     def __matnb_array__(self) -> DistArray:
         """Return the values as float64 with NaN; one that float64 does not hold is an error once computed."""
         if self.codes.dtype.itemsize < 8:
             return self.to_float()
         codes: Any = self.codes
-        lost = np.where(self._mask | fit_float64(codes), codes.dtype.type(0), codes)
+        lost = np.where(self._gone | fit_float64(codes), codes.dtype.type(0), codes)
         check = partial(_checked, name=self.name, dtype=str(self.dtype))
         nan = replicated(check, lost.min(initial=0), lost.max(initial=0), like=np.nan)
-        return np.where(self._mask, nan, codes.astype(np.float64))  # type: ignore[return-value]
+        return np.where(self._gone, nan, codes.astype(np.float64))  # type: ignore[return-value]
 
     def __matnb_mask__(self) -> DistArray:
         """Return where values are there and true: the rows that the column picks.
@@ -155,7 +160,7 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
 
     def present(self) -> DistArray:
         """Return the values that are not missing; their number is computed immediately."""
-        return self.codes[~self._mask]
+        return self.codes[~self._gone]
 
     def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return codes
@@ -165,7 +170,7 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
 
     def _chosen(self, where: DistArray, other: Any) -> Any:
         if is_missing_value(other):
-            return MaskedColumn(self.codes, self._mask | ~where)
+            return MaskedColumn(self.codes, self._gone | ~where)
         if isinstance(other, MaskedColumn | DistArray | np.ndarray):
             return np.where(where, self, other)
         if isinstance(other, Column):
@@ -219,12 +224,12 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
         return _STATISTICS[np.all](self)  # type: ignore[no-any-return]  # a handle
 
     def _filled(self, value: int) -> Any:
-        return np.where(self._mask, self.dtype.type(value), self.codes)
+        return np.where(self._gone, self.dtype.type(value), self.codes)
 
     def _truth(self) -> Any:
         # Where a value is there and not zero.
         codes: Any = self.codes
-        return (codes if self.dtype.kind == "b" else codes != 0) & ~self._mask
+        return (codes if self.dtype.kind == "b" else codes != 0) & ~self._gone
 
     # Comparisons with values
 
@@ -243,12 +248,14 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
     # NumPy's protocols
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
+        if is_in_matplotlib():
+            return getattr(ufunc, method)(*as_numpy(inputs), **as_numpy(options))
         if method != "__call__" or options or ufunc.signature is not None or ufunc in _OF_FLOATS:
             return getattr(ufunc, method)(*_as_floats(inputs), **_as_floats(options))
         if ufunc in _CONNECTIVES and (ufunc.__name__[:3] == "log" or _are_boolean(inputs)):
             return _connected(_CONNECTIVES[ufunc], *inputs)
         if ufunc in (np.isnan, np.isfinite):
-            return self._mask if ufunc is np.isnan else ~self._mask
+            return self._gone if ufunc is np.isnan else ~self._gone
         if ufunc in _COMPARISONS:
             for one in inputs:
                 if isinstance(one, str | bytes):
@@ -257,9 +264,9 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
                     )
             inputs = tuple(np.nan if is_missing_value(one) else one for one in inputs)
         columns = [one for one in inputs if isinstance(one, MaskedColumn)]
-        gone: Any = columns[0]._mask
+        gone: Any = columns[0]._gone
         for one in columns[1:]:
-            gone = gone | one._mask
+            gone = gone | one._gone
         found = ufunc(*(one.codes if isinstance(one, MaskedColumn) else one for one in inputs))
         if ufunc in _PREDICATES:
             return found | gone if ufunc is np.not_equal else found & ~gone
@@ -270,6 +277,8 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
     def __array_function__(
         self, function: Callable[..., Any], types: object, args: Any, kwargs: Mapping[str, object]
     ) -> object:
+        if is_in_matplotlib():
+            return function(*as_numpy(args), **as_numpy(kwargs))
         if kwargs and function in _BY_PLACE:
             args, kwargs = by_place(_BY_PLACE[function], args, kwargs)
         exact = _FUNCTIONS.get(function)
@@ -278,7 +287,7 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
             if found is not NotImplemented:
                 return found
         if function in _MOVES and isinstance(args[0], MaskedColumn):
-            values, gone = (function(one, *args[1:], **kwargs) for one in (args[0].codes, args[0]._mask))
+            values, gone = (function(one, *args[1:], **kwargs) for one in (args[0].codes, args[0]._gone))
             return MaskedColumn(values, gone)
         return function(*_as_floats(args), **_as_floats(kwargs))
 
@@ -314,7 +323,7 @@ def _with_missing(values: Any, gone: Any) -> Any:
 def _parts(value: object) -> tuple[Any, Any]:
     # Values and mask of an operand; False where it misses none.
     if isinstance(value, MaskedColumn):
-        return value.codes, value._mask
+        return value.codes, value._gone
     return value, False
 
 

@@ -32,10 +32,6 @@ class NumberColumn(Column):
     def __init__(self, codes: DistArray) -> None:
         super().__init__(codes, may_miss=codes.dtype.kind == "f")
 
-    def __getitem__(self, key: Any) -> NumberColumn:
-        self._check_key(key)
-        return NumberColumn(self.codes[key])
-
     def _like(self, codes: DistArray, may_miss: bool | None = None) -> Self:
         return type(self)(codes)
 

@@ -22,7 +22,7 @@ OF_TABLES = _ways(
         "insert with_column": "t.with_columns(name=values)", "pop": 't["name"], and t.drop(columns="name")',
         "drop_nulls": "t.dropna(columns)", "fill_null": "t.fillna(value)", "fill_nan": "t.fillna(value)",
         "pivot_table crosstab": "t.pivot(rows, columns, values)", "unpivot": "t.melt in polars",
-        "to_numpy": "t.to_matrix(columns) or np.asarray(t)", "group_by": "t.groupby(columns)",
+        "values": "t.to_numpy(), or t.to_matrix(columns)", "group_by": "t.groupby(columns)",
         "write_parquet write_csv to_json to_excel to_sql to_hdf": "mn.save(t, path), or t.to_pandas()",
         "n_unique": "t.nunique()", "height": "len(t)", "width": "len(t.columns)",
         "iterrows itertuples iter_rows": "t.to_pandas().itertuples(); column arithmetic needs no loop",

@@ -431,6 +431,16 @@ class Table(FrameMethods):
                 values[:, place] = one.astype(object)
         return values if dtype is None else values.astype(dtype)
 
+    def to_numpy(self, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
+        """Compute the table and return a NumPy array, a column each: numbers, or objects with other columns.
+
+        Raises
+        ------
+        TooLargeError
+            If it exceeds the session's ``compute_limit``.
+        """
+        return self.__array__(dtype)
+
     # What it looks like
 
     def _look(self) -> Table:

@@ -39,7 +39,7 @@ def test_values_are_seen_in_light_and_dark_and_without_a_kernel(
         assert re.search(r"200 \S 20\b", dense)
         assert sparse.partition("\n")[2].startswith("(0, ")
         assert "nnz\t1,800" in sparse
-        assert "not computed; compute() returns its values" in waiting
+        assert "not computed; run it in a %%distmat cell or call .compute()" in waiting
         assert "1142571.42" in scalar
         assert page.output(5).locator("thead th").all_inner_texts()[:3] == ["zone", "day", "fare"]
         assert "2024-02-28" in table

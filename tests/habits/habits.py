@@ -171,7 +171,7 @@ def same_array(found: np.ndarray, expected: np.ndarray, tolerance: float) -> boo
     if set(kinds) <= set("mM"):
         return bool(np.array_equal(found, expected, equal_nan=True))
     pairs = zip(found.ravel().tolist(), expected.ravel().tolist(), strict=True)
-    return all(one == other or (pd.isna(one) and pd.isna(other)) for one, other in pairs)
+    return all(pd.isna(one) == pd.isna(other) and (pd.isna(one) or one == other) for one, other in pairs)
 
 
 def same_frame(found: Any, expected: pd.DataFrame, tolerance: float) -> bool:

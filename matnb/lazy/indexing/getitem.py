@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -17,7 +18,7 @@ from matnb.expr.nodes import Broadcast, Expr, Index, Literal, Shape, Transpose, 
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.creation import asarray, holds_handles
-from matnb.lazy.evaluator import asked
+from matnb.lazy.evaluator import asked, shown
 from matnb.lazy.fields import refuse_result
 from matnb.lazy.indexing.basic import replacing
 from matnb.lazy.indexing.compress import compressed, expanded, places_where
@@ -469,11 +470,25 @@ class Selection(DistArray):
             node = filled(BooleanSelection(node, place.mask, place.axis), node.dtype.type(1))
         return node
 
-    def __repr__(self) -> str:
+    def _pending(self, starts: bool = False) -> str:
+        # What is shown where their number is not known, and not cheap to find.
         if self.place is None or self._alone is not None:
-            return super().__repr__()
+            return ""
         values, mask = self.place.values, self.place.mask
-        return f"<elements of {values.shape} {values.dtype} that booleans of shape {mask.shape} pick>"
+        if mask.size <= _MOST_COUNTED and shown(reductions.count_nonzero(mask), starts).value:
+            return ""
+        told = f"<elements of {values.shape} {values.dtype} that booleans of shape {mask.shape} pick"
+        return f"{told}; run it in a %%distmat cell or call .compute()>"
+
+    def __repr__(self) -> str:
+        return self._pending(starts=hasattr(sys, "ps1")) or super().__repr__()
+
+    def __str__(self) -> str:
+        return self._pending(starts=True) or super().__str__()
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        pending = self._pending(starts=True)
+        return {"text/plain": pending} if pending else super()._repr_mimebundle_()
 
 
 # The shorter ways that a handle's operators have would ask; NumPy's mixin calls the ufunc, which need not.
@@ -483,6 +498,7 @@ for _name, _operator in vars(NDArrayOperatorsMixin).items():
 
 
 _KNOWN = (bool, int, float, complex, np.generic, list, tuple)
+_MOST_COUNTED = 10**6  # booleans, to show what they pick
 _MOST_LISTED = 10**6  # known booleans up to here are the places where they are true
 
 

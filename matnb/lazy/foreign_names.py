@@ -96,12 +96,18 @@ def refuse_dask(name: str, owner: str, way: str = "call its compute()") -> None:
         raise UnsupportedError(f"Dask cannot take {owner}, which matnb computes: {way}, and give Dask that")
 
 
+_BETWEEN = ("matnb.lazy.array", "matnb.tables.masked", "matnb.lazy.foreign_names", "matnb.errors")  # wrappers
+
+
 def is_in_matplotlib() -> bool:
     """Tell whether a drawing function of matplotlib's calls what asks, which gives it NumPy's arrays then.
 
     It goes on with them from its first step: it looks at single elements, thousands of times.
     """
-    name = str(sys._getframe(2).f_globals.get("__name__"))
+    frame = sys._getframe(2)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")) in _BETWEEN:
+        frame = frame.f_back
+    name = str(frame.f_globals.get("__name__"))
     return name.startswith(("matplotlib.", "mpl_toolkits."))
 
 

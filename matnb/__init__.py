@@ -192,7 +192,8 @@ def __getattr__(name: str) -> _Any:
         from matnb.widgets.monitor import monitor
 
         globals()["monitor"] = monitor
-        return monitor
+        _guard([globals()])
+        return globals()["monitor"]
     if name.startswith("_"):
         raise errors.no_attribute("module 'matnb'", name)
     raise errors.no_attribute("module 'matnb'", name, instead=lambda: _instead_of(name))

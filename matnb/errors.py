@@ -39,11 +39,15 @@ class MatnbError(Exception):
     raised_at: tuple[str, int] | None = None
 
     def __init__(self, *words: object) -> None:
-        super().__init__(*(shown_text(one) if isinstance(one, str) else one for one in words))
+        super().__init__(*(_in_a_line(shown_text(one)) if isinstance(one, str) else one for one in words))
 
     def add_note(self, note: str) -> None:
         """Add a line below the message."""
         super().add_note(shown_text(note))
+
+
+def _in_a_line(text: str) -> str:
+    return text if "\n" not in text else " ".join(text.split())  # an array that is shown has many
 
 
 class ShapeError(MatnbError, ValueError):

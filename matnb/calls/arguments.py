@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from matnb.errors import ArgumentError, suggestion
+from matnb.errors import ArgumentError, IndexingError, MatnbError, OptionError, suggestion
 
 _UNKNOWN = re.compile(r"(?:\w+\.)*(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 _NAMED, _ANY_NAME = (
@@ -115,10 +115,22 @@ NO_ONE_NEEDS = {
 }
 
 
+# What wrong arguments lead to where nothing has looked at them, and the error that says so.
+OF_ARGUMENTS: Mapping[type[BaseException], type[MatnbError]] = {
+    TypeError: ArgumentError, AttributeError: ArgumentError,
+    ValueError: OptionError, IndexError: IndexingError,
+}  # fmt: skip
+
+
 def argument_error(
-    error: TypeError, function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]
-) -> ArgumentError | None:
-    """Return the error that says which argument was meant; None if the arguments were not what was wrong.
+    error: BaseException,
+    function: Callable[..., object],
+    args: tuple[object, ...],
+    kwargs: Mapping[str, object],
+) -> MatnbError | None:
+    """Return the error that says which argument was meant, or which it does not take.
+
+    None where the arguments are arrays alone, which it does take, and where Python asks by a protocol.
 
     Parameters
     ----------
@@ -139,14 +151,38 @@ def argument_error(
     names = [name for name, one in (known or {}).items() if one.kind in _NAMED and name != "self"]
     if unknown:
         said = [f"{name!r}: {_advice(name, called, names)}" for name in unknown]
-        return ArgumentError(f"{called}() got an unexpected keyword argument {'; and '.join(said)}")
+        return _in_place(f"{called}() got an unexpected keyword argument {'; and '.join(said)}")
     try:
         inspect.signature(function).bind(*args, **kwargs)
     except TypeError as reason:
-        return ArgumentError(f"{called}(): {reason}; it is called as {called}({', '.join(_shown(known))})")
+        return _in_place(f"{called}(): {reason}; it is called as {called}({', '.join(_shown(known))})")
     except ValueError:  # it tells of none
         pass
-    return None
+    kinds = list(dict.fromkeys(_kind(one) for one in (*args, *kwargs.values()) if not _is_matnbs(one)))
+    if not kinds or (
+        function.__name__.startswith("__") and function.__name__ not in ("__init__", "__call__")
+    ):
+        return None
+    text = str(error).removeprefix(f"{called}() ")
+    kind = OF_ARGUMENTS[type(error)]
+    other = kind(f"{called}() does not take what it was given, of {' and '.join(kinds)}: {text}")
+    other.__cause__ = error
+    return other
+
+
+def _in_place(text: str) -> ArgumentError:
+    # Of an error that says all that another one says.
+    error = ArgumentError(text)
+    error.__suppress_context__ = True
+    return error
+
+
+def _is_matnbs(one: object) -> bool:
+    return type(one).__module__.partition(".")[0] == "matnb"
+
+
+def _kind(one: object) -> str:
+    return type(one).__name__ if one is not None else "None"
 
 
 def _called(function: Callable[..., object], args: tuple[object, ...]) -> str:

@@ -8,6 +8,7 @@ whatever shows it (a script, a thread, a log, pytest, a notebook) ends at the us
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,8 +16,9 @@ from functools import wraps
 from types import FunctionType, TracebackType
 from typing import Any
 
-from matnb.calls.arguments import argument_error
+from matnb.calls.arguments import OF_ARGUMENTS, argument_error
 from matnb.calls.frames import (
+    REMOVED,
     chained,
     entries_of,
     is_own,
@@ -26,12 +28,11 @@ from matnb.calls.frames import (
     without_own_above_users,
 )
 from matnb.config import shows_full_tracebacks
-from matnb.errors import CellCancelled, MatnbError
+from matnb.errors import MatnbError, no_attribute
 from matnb.lazy.registry import FUNCTIONS
 
 _OWN = __name__.partition(".")[0]
 _IS_DOOR = "__matnb_door__"  # on what is a door already
-_REMOVED = "_removed_frames"
 # Special methods that raise nothing, or that Python or a library looks into.
 _LEFT_ALONE = frozenset(
     f"__{name}__"
@@ -70,8 +71,20 @@ def guard(namespaces: Iterable[Mapping[str, object]], kinds: Iterable[type] = ()
                 _replace(namespace, name, value)
             elif _is_matnbs(type(value)):
                 found.add(type(value))
+    for kind in found:
+        if _is_matnbs(kind) and not hasattr(kind, "__getattr__"):
+            kind.__getattr__ = _tell_near_name  # type: ignore[attr-defined]  # from now on
     for kind in {base for one in found for base in one.__mro__ if _is_matnbs(base)}:
         _guard_class(kind)
+
+
+def _tell_near_name(self: object, name: str) -> object:
+    if not name.startswith("_"):
+        if inspect.getattr_static(type(self), name, None) is not None:
+            return object.__getattribute__(self, name)  # what a property raised, once more
+        known = {*dir(type(self)), *getattr(self, "__dict__", ())}
+        raise no_attribute(type(self).__name__, name, lambda: known)
+    raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 def _is_matnbs(one: Any) -> bool:
@@ -122,7 +135,7 @@ def _door(function: FunctionType) -> Any:
             if (other := leave(error, function, args, kwargs)) is None:
                 raise  # again, by which Python adds no frame: what was taken out would be back else
             try:
-                raise other from None
+                raise other
             except BaseException:
                 left(other)
                 raise
@@ -151,20 +164,22 @@ def _leave(
     caller = sys._getframe(1).f_back
     if caller is not None and is_own(caller):
         return None  # who called will see to it
-    if type(error) is TypeError and (other := argument_error(error, function, args, kwargs)) is not None:
-        return other
+    if type(error) in OF_ARGUMENTS:
+        innermost = entries_of(error.__traceback__)[-1].tb_frame
+        if not is_users(innermost):
+            other = argument_error(error, function, args, kwargs)
+            if other is not None:
+                return other
     _shorten(error)
     return None
 
 
 def _shorten(error: BaseException) -> None:
-    if isinstance(error, MatnbError | CellCancelled):
+    if isinstance(error, MatnbError | KeyboardInterrupt):
         whole = whole_traceback(error)
         for one in chained(error):
             one.__traceback__ = users_part(one.__traceback__)
-        vars(error)[_REMOVED] = RemovedFrames(whole, error.__traceback__)
-    elif isinstance(error, KeyboardInterrupt):
-        error.__traceback__ = users_part(error.__traceback__)
+        vars(error)[REMOVED] = RemovedFrames(whole, error.__traceback__)
     else:
         chain = list(chained(error))
         if any(is_users(entry.tb_frame) for one in chain for entry in entries_of(one.__traceback__)):
@@ -175,7 +190,7 @@ def _shorten(error: BaseException) -> None:
 
 def whole_traceback(error: BaseException) -> TracebackType | None:
     """Return the traceback of an error with what was taken out of it at the boundary."""
-    removed = vars(error).get(_REMOVED)
+    removed = vars(error).get(REMOVED)
     if removed is None:
         return error.__traceback__
     above = []

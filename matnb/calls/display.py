@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from traceback import FrameSummary
 from types import TracebackType
 
-from matnb.calls.frames import is_users, passes_through_own
+from matnb.calls.frames import REMOVED, is_users, passes_through_own
 
 _MOST_FRAMES = 2  # of a user's, two lines each: with what was wrong, no more than a glance takes in
 
@@ -39,18 +39,14 @@ def show_shortly() -> None:
 
 
 def _rows(error: BaseException, trace: TracebackType | None) -> list[str] | None:
-    # Not before NumPy is there.
-    from matnb.config import shows_full_tracebacks
-    from matnb.errors import CellCancelled, MatnbError, MissingAttributeError
-
-    if shows_full_tracebacks():
+    # An import of matnb that was interrupted must not begin again here.
+    errors, config = sys.modules.get("matnb.errors"), sys.modules.get("matnb.config")
+    if config is not None and config.shows_full_tracebacks():
         return None
     frames = user_frames(trace)
-    if isinstance(error, CellCancelled) or (
-        type(error) is KeyboardInterrupt and (passes_through_own(trace) or not frames)
-    ):
+    if isinstance(error, KeyboardInterrupt) and (REMOVED in vars(error) or passes_through_own(trace)):
         return [*interrupted_rows(frames), f"{type(error).__name__}{': ' * bool(str(error))}{error}"]
-    if not isinstance(error, MatnbError | MissingAttributeError):
+    if errors is None or not isinstance(error, errors.MatnbError | errors.MissingAttributeError):
         return None
     kind = type(error)
     notes = [note for note in getattr(error, "__notes__", []) if "\n" not in note]

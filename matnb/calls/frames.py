@@ -9,6 +9,7 @@ from functools import lru_cache
 from traceback import walk_tb
 from types import CodeType, FrameType, TracebackType
 
+REMOVED = "_removed_frames"  # the attribute of an error that says what was taken out of its traceback
 _OWN = __name__.partition(".")[0]
 _OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Of Python and matnb; and what folders of installed libraries are called, wherever they are. A library that
@@ -27,13 +28,15 @@ def is_own(frame: FrameType) -> bool:
 
 def is_users(frame: FrameType) -> bool:
     """Tell whether a frame is of a user's own code: a cell, a script, a module that is not installed."""
+    if frame.f_code.co_filename.endswith((".pyx", ".pxi", ".pxd")):  # Cython's, which has no path
+        return False
+    if frame.f_code.co_filename.startswith("<"):  # what is in no file, as libraries make functions
+        return frame.f_globals.get("__name__") == "__main__"
     return not is_own(frame) and _lies_with_a_user(frame.f_code)
 
 
 @lru_cache(maxsize=1024)
 def _lies_with_a_user(code: CodeType) -> bool:
-    if code.co_filename.startswith("<frozen "):  # the interpreter's own
-        return False
     path = os.path.abspath(code.co_filename)
     return not path.startswith(_NO_USERS) and not any(one in path for one in _OF_LIBRARIES)
 

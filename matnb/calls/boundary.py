@@ -87,6 +87,9 @@ def _tell_near_name(self: object, name: str) -> object:
     raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
+_tell_near_name.__name__ = "__getattr__"  # as which it is called
+
+
 def _is_matnbs(one: Any) -> bool:
     return str(getattr(one, "__module__", "")).partition(".")[0] == _OWN
 
@@ -164,21 +167,21 @@ def _leave(
     caller = sys._getframe(1).f_back
     if caller is not None and is_own(caller):
         return None  # who called will see to it
-    if type(error) in OF_ARGUMENTS:
-        innermost = entries_of(error.__traceback__)[-1].tb_frame
-        if not is_users(innermost):
-            other = argument_error(error, function, args, kwargs)
-            if other is not None:
-                return other
-    _shorten(error)
-    return None
+    other = None
+    if type(error) in OF_ARGUMENTS and users_part(error.__traceback__) is None:
+        other = argument_error(error, function, args, kwargs)
+    if other is None:
+        _shorten(error)
+    return other
 
 
 def _shorten(error: BaseException) -> None:
     if isinstance(error, MatnbError | KeyboardInterrupt):
         whole = whole_traceback(error)
         for one in chained(error):
-            one.__traceback__ = users_part(one.__traceback__)
+            part = users_part(one.__traceback__)
+            if part is not None or type(one) not in OF_ARGUMENTS:  # else a fault may lie there
+                one.__traceback__ = part
         vars(error)[REMOVED] = RemovedFrames(whole, error.__traceback__)
     else:
         chain = list(chained(error))

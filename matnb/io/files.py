@@ -29,7 +29,7 @@ from matnb.errors import (
     TooLargeError,
     UnsupportedError,
     WriteError,
-    meant,
+    near_name,
 )
 from matnb.location import Location
 from matnb.pictures.quantities import bytes_text
@@ -327,7 +327,10 @@ def near_file(path: str) -> str:
     """Return the end of a sentence about a file that is not there: which of its folder has such a name."""
     folder, name = os.path.split(path)
     try:
-        return meant(name, os.listdir(folder or os.curdir), before="; ")
+        near = near_name(name, os.listdir(folder or os.curdir))
+        # Files of a kind are alike by their suffixes alone.
+        is_like = near is not None and near_name(os.path.splitext(name)[0], [os.path.splitext(near)[0]])
+        return f"; did you mean {near!r}?" if is_like else ""
     except (OSError, ValueError):
         return ""
 

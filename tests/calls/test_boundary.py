@@ -118,7 +118,7 @@ def test_functions_are_pickled_inspected_and_named_as_they_were() -> None:
         assert one.__code__.co_name == one.__name__
     assert [*inspect.signature(mn.graph.pagerank).parameters][:2] == ["A", "damping"]
     assert inspect.signature(mn.learn.KMeans).parameters["n_clusters"].default == 8
-    assert inspect.getsource(mn.graph.pagerank).startswith("def pagerank(")
+    assert inspect.getsource(mn.graph.pagerank).count("def pagerank(") == 1
 
 
 def test_a_second_boundary_changes_nothing() -> None:
@@ -141,8 +141,9 @@ def test_a_fault_below_a_users_function_can_be_found(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("matnb.lazy.creation.created", int)
     with pytest.raises(TypeError) as caught:
         mn.iterate(lambda x: x + mn.zeros(3), x, max_iterations=2)
-    assert "zeros" in of_matnb(caught.value)
-    assert "iterate" not in of_matnb(caught.value)
+    assert caught.value.__cause__ is not None
+    assert "zeros" in of_matnb(caught.value.__cause__)
+    assert "iterate" not in of_matnb(caught.value.__cause__)
 
 
 def test_errors_in_a_ring_end() -> None:

@@ -30,8 +30,10 @@ MOST_LINES = 8
 # Said by Python itself of classes without arguments.
 PYTHONS_OWN = ("ItemSimilarity() takes no arguments", "NamespaceInfo() takes no arguments")
 SAMPLE = (
-    "mn.load('gone.csv')", "mn.save(x, '/nowhere/x.npy')", "mn.start(wrokers=2)", "mn.connect('tcp://127.0.0.1:1', timeout_seconds=0.2)",
-    "mn.compute(x, scheduler='threads')", "mn.visualize(x, stage='no')", "mn.repartition(x, -1)", "mn.align(x)",
+    "mn.load('gone.csv')", "mn.save(x, '/nowhere/x.npy')", "mn.start(wrokers=2)",
+    "mn.connect('tcp://127.0.0.1:1', timeout_seconds=0.2)",
+    "mn.compute(x, scheduler='threads')", "mn.visualize(x, stage='no')", "mn.repartition(x, -1)",
+    "mn.align(x)",
     "mn.nested.load('gone.parquet')", "mn.opnes(3)", "x.smu()", "t['fair']", "t.desribe()", "x + mn.ones(4)",
     "x @ mn.ones(4)", "x[7]", "mn.graph.pagerank(A, alpha=0.85)", "mn.learn.KMeans(k=3)", "x.sum(axes=0)",
     "mn.iterate(lambda x: x @ mn.ones((7, 7)), x, max_iterations=2)", "mn.learn.KMeans(2).predict(M)",
@@ -131,7 +133,8 @@ def test_a_module_of_the_users_own_is_shown_beside_the_cell(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "own_steps.py").write_text(
-        "import matnb as mn\n\ndef outer():\n    return inner()\n\ndef inner():\n    return mn.load('gone.csv')\n"
+        "import matnb as mn\n\ndef outer():\n    return inner()\n\n"
+        "def inner():\n    return mn.load('gone.csv')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "own_steps", raising=False)
@@ -161,7 +164,8 @@ def test_in_scripts_logs_threads_and_coroutines(tmp_path: Path) -> None:
         f"{tried}"
         "def wrong():\n    mn.load('gone.csv')\n"
         "async def awaited():\n    await asyncio.to_thread(wrong)\n"
-        "thread = threading.Thread(target=wrong)\nthread.start()\nthread.join()\nprint('#thread', file=sys.stderr)\n"
+        "thread = threading.Thread(target=wrong)\nthread.start()\nthread.join()\n"
+        "print('#thread', file=sys.stderr)\n"
         "asyncio.run(awaited())\n"
     )
     rows = run_script(tmp_path, script)

@@ -179,9 +179,9 @@ def _shorten(error: BaseException) -> None:
     if isinstance(error, MatnbError | KeyboardInterrupt):
         whole = whole_traceback(error)
         for one in chained(error):
-            part = users_part(one.__traceback__)
-            if part is not None or type(one) not in OF_ARGUMENTS:  # else a fault may lie there
-                one.__traceback__ = part
+            users = users_part(one.__traceback__)
+            if users is not None or type(one) not in OF_ARGUMENTS:  # else a fault may lie there
+                one.__traceback__ = users
         vars(error)[REMOVED] = RemovedFrames(whole, error.__traceback__)
     else:
         chain = list(chained(error))

@@ -130,6 +130,8 @@ def test_a_changed_file_of_one_size_has_another_identity(tmp_path: Path, suffix:
                 sp.save_npz(path, sp.csr_array([[value]]), compressed=False)
             case ".mtx":
                 path.write_text(f"%%MatrixMarket matrix array integer general\n1 1\n{value}\n")
+            case ".csv":
+                path.write_text(f"a,b\n3,{value}\n")
             case _:
                 path.write_text(f"1,2\n3,{value}\n")
         contents.append(path.read_bytes())

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from matnb.blocks.formats import to_numpy
@@ -149,6 +149,7 @@ BROKEN = st.sampled_from(
 def test_the_first_error_is_told_for_any_cuts(broken: list[str], before: int, num_pieces: int) -> None:
     good = "7,x\n" * before
     text = "n,t\n" + good + good.join(broken) + good
+    assume(before or text.count('"') % 2)  # else a quote may end a value that has a line break
     told = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.csv")

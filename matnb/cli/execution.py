@@ -90,7 +90,11 @@ def _most_bytes() -> int:
 
 
 class CellFailed(MatnbError, RuntimeError):  # noqa: N818  it states an event
-    """A cell of the notebook raised an error; the message has its traceback."""
+    """A cell of the notebook raised an error; the message has its traceback, in lines."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.args = (text,)
 
 
 def execute(book: NotebookNode, rebalance: str) -> tuple[dict[str, float], Closing]:

@@ -112,7 +112,17 @@ def _rolled_along(
 
 
 def _sum(shift: int | Sequence[int]) -> int:
-    return sum(map(operator.index, shift)) if np.ndim(shift) else operator.index(shift)  # type: ignore[arg-type]  # as looked at
+    return sum(_integers("roll", shift))
+
+
+def _integers(name: str, given: object) -> list[int]:
+    # One or several, of an array too; booleans count, as in NumPy.
+    found = np.asarray(given)
+    if found.ndim > 1:
+        raise ShapeError(f"{name}: an array of shape {found.shape}; give a number or a sequence of them")
+    if found.size and found.dtype.kind not in "biu":
+        raise DTypeError(f"{name}: {given!r}; give integers")
+    return list(map(int, found.ravel().tolist()))
 
 
 def _rolled(node: Expr, axis: int, shift: int) -> Expr:
@@ -148,7 +158,7 @@ def _in_turn(parts: list[Expr], axis: int) -> list[Expr]:
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> DistArray:
     """``numpy.tile``."""
     node = expression_of(A)
-    counts = tuple(map(operator.index, reps)) if np.ndim(reps) else (operator.index(reps),)  # type: ignore[arg-type]  # as looked at
+    counts = tuple(_integers("tile", reps))
     if any(count < 0 for count in counts):
         raise ShapeError(f"tile: {counts} copies; counts cannot be negative")
     ndim = max(node.ndim, len(counts))

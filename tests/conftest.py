@@ -52,9 +52,7 @@ FORKED_FROM = ["distributed", "matnb", "matnb.backend.performer", "matnb.backend
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    compiled._WORTH_COMPILING = (
-        0  # loops are tested, and what NumPy does before by laws/test_before_compiling.py
-    )
+    compiled.compile_always()  # what NumPy does before is tested by laws/test_before_compiling.py
     gc.set_threshold(20_000, 20, 20)  # the collector took a tenth of the time; tests that need it call it
     multiprocessing.get_context("forkserver").set_forkserver_preload(FORKED_FROM)
     distributed.utils._forkserver_preload_set = True  # else Dask sets its own list

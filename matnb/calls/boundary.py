@@ -3,7 +3,7 @@
 Every public function and method is called through a function of its name and signature that does nothing
 until something is raised. Then matnb's own frames are taken out of the traceback, as JAX does, so that
 whatever shows it (a script, a thread, a log, pytest, a notebook) ends at the user's line.
-``MATNB_FULL_TRACEBACK=1`` leaves them in, for who works on matnb or sits in a debugger.
+``MATNB_FULL_TRACEBACK=1`` leaves them in, for work on matnb and for debuggers.
 """
 
 from __future__ import annotations

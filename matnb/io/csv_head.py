@@ -294,7 +294,7 @@ def _lengths(text: str, delimiter: str) -> list[tuple[int, int]]:
     # Of some rows that are not blank, the last lines and the numbers of fields.
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     found: list[tuple[int, int]] = []
-    with suppress(csv.Error):  # what is wrong with a row is told where it is read
+    with suppress(csv.Error):  # reading the row reports what is wrong with it
         found.extend((rows.line_num, len(row)) for row in islice(rows, _SNIFFED_ROWS) if row)
     return found
 

@@ -101,7 +101,7 @@ def has_fields(kind: type[_Result], main: str = "") -> type[_Result]:
         "__matnb_array__": refused(first),
     }
     for name, method in methods.items():
-        method.__name__ = name  # by which an error of it is told
+        method.__name__ = name  # which errors of it name
         setattr(kind, name, method)
     return kind
 

@@ -63,7 +63,7 @@ def instead_of(name: str, is_sparse: bool) -> str:
 
 
 def _others(function: Callable[..., object]) -> list[str]:
-    # What a function of NumPy's needs besides an array.
+    # Arguments that a function of NumPy's needs beyond the array.
     if isinstance(function, np.ufunc):
         return ["y"] * (function.nin - 1)
     known = list(inspect.signature(FUNCTIONS[function]).parameters.values())[1:]
@@ -104,6 +104,8 @@ def is_in_matplotlib() -> bool:
 
     It goes on with them from its first step: it looks at single elements, thousands of times.
     """
+    if "matplotlib" not in sys.modules:  # asked at every operation
+        return False
     frame = sys._getframe(2)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")) in _BETWEEN:
         frame = frame.f_back

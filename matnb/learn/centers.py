@@ -81,10 +81,7 @@ class ClustererByCenters(Clusterer, Transformer):
             said = (
                 f"{type(self).__name__}: {there} clusters of n_clusters={k} have rows; are there equal rows?"
             )
-            warn(
-                said,
-                ConvergenceWarning,
-            )
+            warn(said, ConvergenceWarning)
 
     def _num_starts(self, of_random: int) -> int:
         if isinstance(self.n_init, str):

@@ -137,10 +137,7 @@ class PassTraining(Training):
             stuck = is_stuck(before, found, old.turn.slope, self.optimizer.tol)
         memory, ends, stuck = here((memory, ends, stuck))
         if stuck:
-            warn(
-                f"Learner: {REMEDY}",
-                ConvergenceWarning,
-            )
+            warn(f"Learner: {REMEDY}", ConvergenceWarning)
         search = PassSearch(found, turn, first_bracket(found, turn.slope))
         return self._moved({**state, "memory": memory, "has_ended": float(ends)}, found, search, 0)
 

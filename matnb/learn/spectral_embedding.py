@@ -110,9 +110,7 @@ class SpectralEmbedding(Estimator):
         graph.persist()
         if int(connected_components(_edges_of(graph))[0]) > 1:
             said = f"{name}: the graph is not connected, so coordinates may tell its parts alone"
-            warn(
-                said,
-            )
+            warn(said)
         return self._learn(
             embedding=_embedded(graph, k, seed),
             affinity_matrix=graph,
@@ -132,9 +130,7 @@ def _symmetric(graph: DistArray) -> DistArray:
     if float(graph.min()) < 0:
         raise OptionError(f"{name}: the graph has the weight {float(graph.min())}; give none below 0")
     if float(np.abs(graph - graph.T).max()) > _SYMMETRIC:
-        warn(
-            f"{name}: the graph is not symmetric; (A + A.T) / 2 is used",
-        )
+        warn(f"{name}: the graph is not symmetric; (A + A.T) / 2 is used")
         return 0.5 * (graph + graph.T)
     return graph
 

@@ -24,14 +24,13 @@ from matnb.tables.rows import (
     at_places,
     codes_among,
     codes_of,
-    finer,
     in_a_row,
     look_up,
     order_of,
     repeated,
     word_of,
 )
-from matnb.tables.times import TimeColumn
+from matnb.tables.times import TimeColumn, finer
 
 if TYPE_CHECKING:
     from matnb.tables.table import Table
@@ -223,7 +222,7 @@ def _comparable_numbers(one: AnyColumn, two: AnyColumn) -> list[tuple[Any, Any]]
             values, pairs = _as_whole(values)
             is_masked = True
         elif sorted(kinds) == ["i", "u"]:
-            # What one type does not have is told apart by its sign.
+            # Values that one type lacks differ by their sign.
             signs = [(value.astype(np.int64) < 0).astype(np.int8) for value in values]
             pairs = [(signs[0], -signs[1])] if kinds[1] == "u" else [(-signs[0], signs[1])]
         if is_masked:

@@ -27,9 +27,7 @@ from matnb.program.writer import PlanWriter, TaskWriter
 MOST_LOOKED_IN = 1 << 22  # rows of the side that is looked in: a table of at most 134 MB on each worker
 MOST_TAKEN_BYTES = 64 * 1024 * 1024  # of an array from which each worker takes elements at any place
 
-_HEADER = (
-    4  # numbers before a table: how many high bits make a slot, or none; the least key, the length, rows
-)
+_HEADER = 4  # numbers before a table: high bits that make a slot, or 0; the least key, the length, rows
 _SPREAD = 4  # whole numbers are their own places where their range is at most so many times their number
 _FEW = 1 << 16  # and where it is no longer than this
 _AHEAD = 12  # keys whose slots are on their way to the cache

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from matnb.errors import meant, no_attribute
+from matnb.errors import meant, no_attribute, ways
 
-
-def _ways(ways: Mapping[str, str]) -> dict[str, str]:
-    return {name: f"write {way}" for names, way in ways.items() for name in names.split()}
-
-
-OF_TABLES = _ways(
+OF_TABLES = ways(
     {
         "persist": 't["fare"].persist(), a column at a time', "npartitions partitions": 't["fare"].layout',
         "repartition": 'mn.repartition(t["fare"], n), though matnb cuts by itself',
@@ -49,7 +44,7 @@ OF_TABLES |= dict.fromkeys(
     _ELSEWHERE.split(), "do it in pandas or polars, from t.to_pandas() or t.to_polars(), then mn.table(frame)"
 )
 
-OF_COLUMNS = _ways(
+OF_COLUMNS = ways(
     {
         "dt": "x.to_datetime(format).dt.hour, of text", "str": "x.map(fn) for distinct values",
         "categories cat": "x.unique(), or x.codes", "is_null": "x.isna()", "is_not_null": "x.notna()",
@@ -64,7 +59,7 @@ OF_COLUMNS = _ways(
     }
 )  # fmt: skip
 
-OF_TIMES = _ways(
+OF_TIMES = ways(
     {
         "ceil round": "x.dt.floor(freq), and np.where(x > floor, ...)", "time": "x - x.dt.normalize()",
         "to_period": 'x.dt.floor("MS")', "to_pydatetime": "x.to_numpy().astype(object)",
@@ -74,7 +69,7 @@ OF_TIMES = _ways(
     }
 )  # fmt: skip
 
-OF_TEXTS = _ways(
+OF_TEXTS = ways(
     {
         "join": 'x.str.split(sep).str.join(other)', "findall": "x.str.count(pat) or x.str.extract(pat)",
         "extractall": "x.str.extract(pat)", "encode decode": "x.map(lambda text: text.encode())",
@@ -86,7 +81,7 @@ OF_TEXTS = _ways(
     }
 )  # fmt: skip
 
-OF_GROUPS = _ways(
+OF_GROUPS = ways(
     {
         "apply pipe": 'groups["tip"].agg(["mean", "max"]), or groups.nested("tip") for another function',
         "resample rolling": 't.groupby("pickup", freq="D")', "cumsum cumcount rank shift diff": (

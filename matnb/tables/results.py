@@ -1,4 +1,4 @@
-"""Results of several values, as of graph algorithms and solvers: shown by what a person looks for first."""
+"""Results of several values, as of graph algorithms and solvers: the figures looked for first are shown."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from matnb.lazy.functions.ordering import argsort
 from matnb.tables.columns import Column, TextColumn
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.matching import MOST_TAKEN_BYTES, Taken
-from matnb.tables.times import TimeColumn
+from matnb.tables.times import TimeColumn, finer
 
 AnyColumn: TypeAlias = DistArray | Column
 
@@ -167,14 +167,6 @@ def _times_in_a_row(what: str, columns: Sequence[TimeColumn]) -> TimeColumn:
     same = [one.to_unit(unit) for one in columns]
     codes = _joined([one.codes for one in same])
     return TimeColumn(codes, same[0].word, unit, any(one.may_miss for one in same), same[0].zone)
-
-
-_UNITS = ("D", "s", "ms", "us", "ns")
-
-
-def finer(one: str, other: str) -> str:
-    """Return the finer of two units of times."""
-    return max(one, other, key=_UNITS.index)
 
 
 # Their order

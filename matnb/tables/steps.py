@@ -52,7 +52,7 @@ def floored_to(column: TimeColumn, freq: str) -> TimeColumn:
 
 
 def _within_an_hour(column: TimeColumn, step: int) -> TimeColumn:
-    # Of an hour that clocks show twice both are told apart.
+    # An hour that clocks show twice counts as two.
     from matnb.tables.zones import floored
 
     return column._like(column._kept(floored(column.codes, step, column.unit, column.zone), column))

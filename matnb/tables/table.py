@@ -40,7 +40,7 @@ _STATISTICS = ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
 _OF_COUNTS = ("unique", "top", "freq")  # rows of describe() for text and booleans, after the others
 
 
-class Names(tuple[str, ...]):
+class ColumnNames(tuple[str, ...]):
     """Names of columns: a tuple, which gives a list as pandas' labels do."""
 
     __slots__ = ()
@@ -92,7 +92,7 @@ class Table(FrameMethods):
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
-        return Names(self._columns)
+        return ColumnNames(self._columns)
 
     @columns.setter
     def columns(self, names: object) -> NoReturn:

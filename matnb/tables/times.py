@@ -235,7 +235,7 @@ class TimeColumn(HasTimes, OrderedColumn):
 
     def _number(self, value: object) -> int | None:
         count, unit = self._read(value)
-        if _finer(unit, self.unit) == self.unit:
+        if finer(unit, self.unit) == self.unit:
             count *= unit_ratio(unit, self.unit)
         elif count % (ratio := unit_ratio(self.unit, unit)):
             return None
@@ -274,7 +274,7 @@ class TimeColumn(HasTimes, OrderedColumn):
         if count != NO_TIME:
             count *= step * unit_ratio(given_unit, unit)
         if self.zone and count != NO_TIME:
-            fine = _finer(unit, "s")
+            fine = finer(unit, "s")
             count *= unit_ratio(unit, fine)
             if offset is None:
                 return int(instants_of(np.array([count]), fine, self.zone)[0]), fine
@@ -289,12 +289,12 @@ class TimeColumn(HasTimes, OrderedColumn):
                     f"a column of {self._word()} and one of {value._word()}: only one has a zone; "
                     "x.to_zone(None) are its times without one"
                 )
-            unit = _finer(self.unit, value.unit)
+            unit = finer(self.unit, value.unit)
             return self.to_unit(unit), value.to_unit(unit)
         count, unit = self._read(value)
         if count == NO_TIME:
             return self, NO_TIME
-        fine = _finer(self.unit, unit)
+        fine = finer(self.unit, unit)
         count *= unit_ratio(unit, fine)
         return self.to_unit(fine), min(max(count, -MOST_TIME), MOST_TIME)
 
@@ -311,7 +311,7 @@ class TimeColumn(HasTimes, OrderedColumn):
             return self.truncate(unit).to_unit(stored_unit(unit))
         if self.zone and unit not in PER_SECOND:
             return self.to_zone(None).to_unit(unit)
-        if _finer(unit, self.unit) == unit:
+        if finer(unit, self.unit) == unit:
             made: Any = self.codes * unit_ratio(self.unit, unit)
         else:
             made = self.codes // unit_ratio(unit, self.unit)
@@ -350,12 +350,12 @@ class TimeColumn(HasTimes, OrderedColumn):
 
     def _moved(self, other: TimeColumn | np.timedelta64, sign: int) -> TimeColumn:
         if isinstance(other, TimeColumn):
-            unit = _finer(self.unit, other.unit)
+            unit = finer(self.unit, other.unit)
             one, two = self.to_unit(unit), other.to_unit(unit)
             made: Any = one.codes + two.codes if sign > 0 else one.codes - two.codes
             may_miss = self.may_miss or other.may_miss
             return TimeColumn(self._kept(made, one, two), self.word, unit, may_miss, self.zone)
-        unit = _finer(self.unit, stored_unit(np.datetime_data(other.dtype)[0]))
+        unit = finer(self.unit, stored_unit(np.datetime_data(other.dtype)[0]))
         if np.isnat(other):
             return self._like(self.codes * 0 + NO_TIME, True)
         one = self.to_unit(unit)
@@ -394,10 +394,10 @@ class TimeColumn(HasTimes, OrderedColumn):
         if self.word != "timedelta" or length is None:
             raise DTypeError(f"a column of {self._word()} cannot be divided by {other!r}: give a duration")
         if not isinstance(length, TimeColumn):
-            unit = _finer(self.unit, stored_unit(np.datetime_data(length.dtype)[0]))
+            unit = finer(self.unit, stored_unit(np.datetime_data(length.dtype)[0]))
             one = self.to_unit(unit)
             return one._or_nan(one.codes / float(length / np.timedelta64(1, unit)))  # type: ignore[no-any-return,call-overload]
-        unit = _finer(self.unit, length.unit)
+        unit = finer(self.unit, length.unit)
         one, two = self.to_unit(unit), length.to_unit(unit)
         return two._or_nan(one._or_nan(one.codes / two.codes))  # type: ignore[no-any-return]
 
@@ -538,7 +538,8 @@ def times_as(column: TimeColumn, dtype: Any) -> Any:
     raise DTypeError(f"astype({dtype!r}) of a column of {column._word()}: {way}")
 
 
-def _finer(one: str, other: str) -> str:
+def finer(one: str, other: str) -> str:
+    """Return the finer of two units of times."""
     return max(one, other, key=STORED_UNITS.index)
 
 

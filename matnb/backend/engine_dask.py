@@ -123,7 +123,7 @@ class DaskEngine:
             On an interrupt; whole arrays that were finished are in its ``outcome``.
         """
         begin = time.perf_counter()
-        run_id = worker.RunId(self._prefix, next(self._runs))
+        run_id = worker.begin_run(self._prefix, next(self._runs))
         owners = self._owners(plan)
         self._answers.check_alive(owners)
         futures: dict[Slot | str, Future] = {}

@@ -81,7 +81,7 @@ class ProcessEngine(DaskEngine):
     ) -> Outcome | None:
         # None where a worker does not have what it is to read.
         begin = time.perf_counter()
-        run_id = worker.RunId(self._prefix, next(self._runs))
+        run_id = worker.begin_run(self._prefix, next(self._runs))
         self._answers.check_alive(split.tasks)
         inline = inline_blocks(plan)
         read = (slot for own in split.given.values() for slot in own)

@@ -45,7 +45,7 @@ class ThreadEngine(DaskEngine):
         if self._wants_tasks():
             return super().run(plan, fetch, hold, given)
         begin = time.perf_counter()
-        run_id = worker.RunId(self._prefix, next(self._runs))
+        run_id = worker.begin_run(self._prefix, next(self._runs))
         owners = self._owners(plan)
         self._answers.check_alive(owners)
         made_here = (key for array in plan.outputs.values() for key in array.keys)

@@ -42,7 +42,15 @@ class RunId:
 _timed: dict[tuple[RunId, int], list[TaskTimed]] = {}
 _under_way: dict[int, tuple[RunId, int, str, float]] = {}  # by thread: run, worker, kind, and when it began
 _forgotten: set[RunId] = set()
+_newest: RunId | None = None  # that this process has begun
 _lock = threading.Lock()
+
+
+def begin_run(session: str, number: int) -> RunId:
+    """Return the name of a run that begins, the newest of this process."""
+    global _newest
+    _newest = RunId(session, number)
+    return _newest
 
 
 @dataclass(frozen=True)
@@ -163,9 +171,9 @@ def report(
 def num_done() -> int | None:
     """Return how many tasks of the run that began last are done, where it runs in this process."""
     with _lock:
-        runs = [run_id for run_id, _ in _timed] + [run_id for run_id, *_ in _under_way.values()]
-        last = max(runs, key=lambda one: one.number, default=None)
-        return None if last is None else sum(len(timed) for (one, _), timed in _timed.items() if one == last)
+        done = [len(timed) for (run_id, _), timed in _timed.items() if run_id == _newest]
+        is_here = done or _newest in [run_id for run_id, *_ in list(_under_way.copy().values())]
+        return sum(done) if is_here and _newest not in _forgotten else None
 
 
 def timed_now(

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import matnb as mn
+from matnb.backend import worker
 from matnb.backend.worker import num_done
 from matnb.blocks.kernels.compiled import compiled_so_far
 from matnb.events import (
@@ -27,6 +28,7 @@ from matnb.events import (
     RunFinished,
     RunStarted,
     RunStopped,
+    TaskTimed,
 )
 from matnb.pictures.monitor_rows import state_text
 from matnb.pictures.summary import fitting_text, progress_text
@@ -148,6 +150,17 @@ def test_tasks_are_counted_while_they_run() -> None:
     assert counts[0] >= 0
     assert np.all(np.diff(counts) > 0)
     assert num_done() is None
+
+
+def test_what_another_run_left_is_not_counted() -> None:
+    other = worker.RunId("another-session-", 10**9)
+    worker._timed[other, 0] = [TaskTimed(0, "read", 0, 0.1, 1, 1, 8)]
+    try:
+        assert num_done() is None
+        test_tasks_are_counted_while_they_run()
+    finally:
+        worker.forget(other)
+        worker._forgotten.discard(other)
 
 
 def test_loading_tells_how_much_there_is_to_read(tmp_path) -> None:

@@ -443,6 +443,7 @@ def _real_number(value: object) -> int | float | None:
     raise DTypeError(f"arange: {value!r} is not a real number")
 
 
+@implements(np.linspace)
 def linspace(
     start: object,
     stop: object,

@@ -33,6 +33,7 @@ OF_TABLES = ways(
         "unique": 't["zone"].unique(), or t.drop_duplicates(columns)', "rolling": 'mn.rolling(t["fare"], n)',
         "interpolate": "t.ffill(), or np.interp(x, xp, fp)", "get": 't["fare"]',
         "plot hist boxplot": 'mn.plot(t["fare"])', "compute": "t.to_pandas()",
+        "hvplot": "t.to_pandas().hvplot, after import hvplot.pandas",
         "idxmax idxmin": 't["fare"].idxmax()', "memory_usage": 't["fare"].nbytes',
         "add_prefix add_suffix": 't.rename(columns=lambda name: "x_" + name)',
         "skew kurt kurtosis sem": "scipy.stats on np.asarray(t[\"fare\"])",

@@ -418,6 +418,14 @@ class Table(FrameMethods):
         """Compute the table and return it as Arrow's stream: what polars, DuckDB and pandas take."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
+    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> object:
+        """Compute the table and return it in the interchange protocol of frames, which seaborn takes."""
+        return self.to_arrow().__dataframe__(nan_as_null, allow_copy)
+
+    def __narwhals_dataframe__(self) -> object:
+        # Altair and Plotly ask narwhals, which has no public name for what it keeps of a frame.
+        return _library("narwhals").from_native(self.to_arrow(), eager_only=True)._compliant_frame
+
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         # Numbers as a matrix, and with other columns objects, as pandas' frames give them.
         self._check_limit()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,6 +55,8 @@ class _Process:
         Whether there has been one.
     is_forked
         Whether this process is the child of one that had one.
+    has_stopped
+        Whether one has ended.
     left
         The cluster of somebody else's on which the last one was, if it has ended and none was started since.
     lock
@@ -64,6 +67,7 @@ class _Process:
     followers: list[Callable[[Session], None]] = field(default_factory=list)
     was_used: bool = False
     is_forked: bool = False
+    has_stopped: bool = False
     left: str = ""
     lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -272,20 +276,21 @@ def stop() -> None:
     """Stop the current session, if there is one, with the workers that matnb started and all their data.
 
     It never raises; workers that do not answer are killed. Arrays can still be used: the next value that is
-    asked for starts a new session, in which what is needed is computed again. After a session on a cluster
-    that :func:`matnb.connect` reached, nothing starts by itself: that would move work and data to this
-    machine.
+    asked for starts a new session, in which what is needed is computed again, and one line says so. After a
+    session on a cluster that :func:`matnb.connect` reached, nothing starts by itself: that would move work
+    and data to this machine.
     """
     with _process.lock, deferred():
         stopped, _process.session = _process.session, None
         if stopped is not None:
-            _note_left(stopped)
+            _note_end(stopped)
             if not stopped.ended:
                 lose(node for node in live_expressions() if stopped.stored(node) is not None)
             stopped.close()
 
 
-def _note_left(session: Session) -> None:
+def _note_end(session: Session) -> None:
+    _process.has_stopped = True
     if not session.cluster.owned:
         _process.left = session.cluster.description
 
@@ -317,13 +322,15 @@ def active_session() -> Session | None:
     """Return the current session, or None."""
     with _process.lock:
         if _process.session is not None and _process.session.ended:
-            _note_left(_process.session)
+            _note_end(_process.session)
             _process.session = None
         return _process.session
 
 
 def current_session() -> Session:
     """Return the current session; start one with the default settings if there is none.
+
+    That is told on standard error if there has been one: whoever stopped it may not expect another.
 
     Raises
     ------
@@ -338,7 +345,12 @@ def current_session() -> Session:
                 f"the session on {_process.left} has ended, and nothing is computed on this machine in its "
                 "place unless you ask for it: call mn.connect(...) to go on there, or mn.start() for here"
             )
-        return session or start()
+        if session is None:
+            session = start()
+            if _process.has_stopped:
+                words = f"it starts again with {session.cluster.description}"
+                print(f"matnb was stopped; {words}: mn.start(...) chooses otherwise", file=sys.stderr)
+        return session
 
 
 def next_session_text() -> str:

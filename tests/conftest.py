@@ -161,9 +161,9 @@ def leak_guard(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def left_no_cluster() -> Iterator[None]:
-    """Let the next test start a session by itself, though this one was connected to a cluster."""
+    """Let the next test start a session by itself, as the first of its process, whatever ended before."""
     yield
-    current._process.left = ""
+    current._process.left, current._process.has_stopped = "", False
 
 
 @pytest.fixture(scope="module")

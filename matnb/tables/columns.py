@@ -502,11 +502,16 @@ class Column:
 _PANDAS_INTEGERS = re.compile(r"U?Int(8|16|32|64)")
 
 
+def is_nullable(dtype: Any) -> bool:
+    """Tell whether a dtype is one of pandas' for numbers of which some are missing, such as "Int64"."""
+    text = str(dtype)
+    return bool(_PANDAS_INTEGERS.fullmatch(text)) or text in ("Float32", "Float64", "boolean")
+
+
 def numbers_dtype(dtype: Any) -> np.dtype:
     """Return NumPy's dtype of numbers for one of NumPy's or pandas', such as "Int64"."""
-    text = str(dtype)
-    if _PANDAS_INTEGERS.fullmatch(text) or text in ("Float32", "Float64", "boolean"):
-        return np.dtype(text.lower().replace("boolean", "bool"))
+    if is_nullable(dtype):
+        return np.dtype(str(dtype).lower().replace("boolean", "bool"))
     return np.dtype(dtype)  # type: ignore[no-any-return]
 
 

@@ -14,6 +14,7 @@ from matnb.io.files import suffix_of
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.tables.columns import Column, TextColumn, as_column
+from matnb.tables.outgoing import with_strings
 from matnb.tables.places import RowsByLabel, RowsByPlace
 from matnb.tables.summaries import Record, covariances, is_number, of_numbers, reduced
 from matnb.tables.values import duplicated
@@ -517,8 +518,7 @@ class FrameMethods:
 
         if not isinstance(other, Table) or other.columns != self.columns or len(other) != len(self):
             return False
-        one, two = self.to_arrow(), other.to_arrow()
-        return all(_decoded(one.column(name)).equals(_decoded(two.column(name))) for name in self.columns)
+        return bool(with_strings(self.to_arrow()).equals(with_strings(other.to_arrow())))
 
     def to_dict(self: _Frame, orient: str = "dict") -> Any:
         """Compute the table and return it as Python's dicts and lists.
@@ -598,12 +598,6 @@ def _matrix_of(frame: _Frame, min_periods: int, correlate: bool, ddof: int = 1) 
     while taken in names:
         taken += "_"
     return table({taken: names, **{name: found[:, place] for place, name in enumerate(names)}})
-
-
-def _decoded(column: Any) -> Any:
-    import pyarrow
-
-    return column.cast(pyarrow.string()) if pyarrow.types.is_dictionary(column.type) else column
 
 
 def _written(frame: _Frame, path: str | os.PathLike[str], suffix: str) -> None:

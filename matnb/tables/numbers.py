@@ -14,6 +14,7 @@ from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.registry import METHODS
+from matnb.tables.casts import converted
 from matnb.tables.columns import Column, shown_value
 from matnb.tables.masked import MaskedColumn
 
@@ -97,4 +98,5 @@ def _method(name: str) -> Callable[..., Any]:
     return method
 
 
+METHODS["astype"] = converted
 METHODS.update({name: _method(name) for name in _OF_ELEMENTS + _METHODS})

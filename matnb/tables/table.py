@@ -24,6 +24,7 @@ from matnb.tables.groups import keyed
 from matnb.tables.incoming import column_from, columns_from, columns_of_mapping
 from matnb.tables.joining import merge
 from matnb.tables.masked import MaskedColumn
+from matnb.tables.outgoing import pandas_types, with_strings
 from matnb.tables.pandas_names import OF_TABLES, no_table_name
 from matnb.tables.pivots import Pivot
 from matnb.tables.showing import looked, table_html, table_text, takes_long, value_text
@@ -365,7 +366,9 @@ class Table(FrameMethods):
             evaluator().persist([one.expression for one in handles])
 
     def to_arrow(self) -> pyarrow.Table:
-        """Compute the table and return an Arrow table; text is dictionary-encoded, missing values are null.
+        """Compute the table and return an Arrow table; missing values are null.
+
+        Text is dictionary-encoded, as it is in the table: a column's ``cast(pyarrow.string())`` decodes it.
 
         Raises
         ------
@@ -378,11 +381,16 @@ class Table(FrameMethods):
         self._computed()
         return pyarrow.table({name: _arrow_of(one) for name, one in self._columns.items()})
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Compute the table and return a pandas DataFrame; text is categorical.
+    def to_pandas(self, strings_to_categorical: bool = False) -> pd.DataFrame:
+        """Compute the table and return a pandas DataFrame.
 
-        Whole numbers and booleans of which some are missing have pandas' dtypes for these, such as ``Int64``
-        and ``boolean``.
+        Text has pandas' type for strings. Whole numbers and booleans of which some are missing have pandas'
+        dtypes for these, such as ``Int64`` and ``boolean``.
+
+        Parameters
+        ----------
+        strings_to_categorical
+            Whether text is categorical, which takes less memory where texts are repeated.
 
         Raises
         ------
@@ -391,19 +399,19 @@ class Table(FrameMethods):
         UnsupportedError
             If pandas is not installed.
         """
+        import pyarrow
+
         pandas, arrow = _library("pandas"), self.to_arrow()
+        arrow = arrow if strings_to_categorical else with_strings(arrow)
         made = {}
         for name, one in self._columns.items():
-            column, nullable = arrow.column(name), {}
-            if isinstance(one, MaskedColumn):
-                sign = "U" if one.dtype.kind == "u" else ""
-                word = "boolean" if one.dtype.kind == "b" else f"{sign}Int{8 * one.dtype.itemsize}"
-                nullable[column.type] = pandas.api.types.pandas_dtype(word)
-            made[name] = column.to_pandas(types_mapper=nullable.get)
+            column = arrow.column(name)
+            dtype = None if pyarrow.types.is_dictionary(column.type) else pandas_types(pandas, one)
+            made[name] = column.to_pandas(types_mapper=lambda _, dtype=dtype: dtype)
         return pandas.DataFrame(made)
 
     def to_polars(self) -> pl.DataFrame:
-        """Compute the table and return a polars DataFrame; text is categorical.
+        """Compute the table and return a polars DataFrame; text is of polars' String.
 
         Raises
         ------
@@ -412,19 +420,20 @@ class Table(FrameMethods):
         UnsupportedError
             If polars is not installed.
         """
-        return _library("polars").from_arrow(self.to_arrow())
+        return _library("polars").from_arrow(with_strings(self.to_arrow()))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Compute the table and return it as Arrow's stream: what polars, DuckDB and pandas take."""
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
+        return with_strings(self.to_arrow()).__arrow_c_stream__(requested_schema)
 
     def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> object:
         """Compute the table and return it in the interchange protocol of frames, which seaborn takes."""
-        return self.to_arrow().__dataframe__(nan_as_null, allow_copy)
+        return with_strings(self.to_arrow()).__dataframe__(nan_as_null, allow_copy)
 
     def __narwhals_dataframe__(self) -> object:
         # Altair and Plotly ask narwhals, which has no public name for what it keeps of a frame.
-        return _library("narwhals").from_native(self.to_arrow(), eager_only=True)._compliant_frame
+        made = with_strings(self.to_arrow())
+        return _library("narwhals").from_native(made, eager_only=True)._compliant_frame
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         # Numbers as a matrix, and with other columns objects, as pandas' frames give them.

@@ -13,6 +13,7 @@ from matnb.io.durations import NO_TIME, duration_texts
 from matnb.io.files import suffix_of
 from matnb.io.write import written_whole
 from matnb.location import Location
+from matnb.tables.outgoing import with_strings
 from matnb.tables.table import Table, table
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def save_table(data: object, path: str | os.PathLike[str]) -> None:
 
 def _slices(made: Table) -> Iterator[pyarrow.Table]:
     for start in range(0, max(1, len(made)), _ROWS):
-        yield made._rows(slice(start, start + _ROWS)).to_arrow()
+        yield with_strings(made._rows(slice(start, start + _ROWS)).to_arrow())
 
 
 def _write(made: Table, suffix: str, stream: Any) -> None:
@@ -106,10 +107,6 @@ def _texts(name: str, column: pyarrow.Array | pyarrow.ChunkedArray) -> pyarrow.A
     import pyarrow
     from pyarrow import compute, types
 
-    if isinstance(column, pyarrow.ChunkedArray):  # of dictionaries
-        column = pyarrow.concat_arrays(column.unify_dictionaries().chunks)
-    if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
     kind = column.type
     if types.is_duration(kind):
         _check_lengths(name, column)

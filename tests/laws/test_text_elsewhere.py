@@ -1,0 +1,69 @@
+"""Text is strings wherever a table goes, and codes again where it comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import matnb as mn
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session() -> Iterator[None]:
+    mn.start(processes=False)
+    yield
+    mn.stop()
+
+
+TEXTS = st.lists(st.one_of(st.none(), st.text(max_size=4)), min_size=1, max_size=6)
+
+
+@given(TEXTS)
+def test_frames_have_strings(texts: list[str | None]) -> None:
+    t = mn.table({"zone": pa.array(texts, pa.string()), "n": list(range(len(texts)))})
+    wanted = pd.Series(texts, dtype=pd.Series(["a"]).dtype, name="zone")
+    made = t.to_pandas()
+    pd.testing.assert_series_equal(made["zone"], wanted)
+    pd.testing.assert_series_equal(made["zone"] + "-", wanted + "-")
+    made.loc[0, "zone"] = "another"
+    categories = t.to_pandas(strings_to_categorical=True)["zone"]
+    assert isinstance(categories.dtype, pd.CategoricalDtype)
+    assert categories.dropna().tolist() == wanted.dropna().tolist()
+    assert pa.table(t).schema.field("zone").type == pa.string()
+    assert pa.types.is_dictionary(t.to_arrow().schema.field("zone").type)
+
+
+def test_polars_has_strings() -> None:
+    polars = pytest.importorskip("polars")
+    t = mn.table({"zone": ["b", None, "a"]})
+    for frame in (t.to_polars(), polars.DataFrame(t)):
+        assert frame["zone"].dtype == polars.String
+        assert frame["zone"].to_list() == ["b", None, "a"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "read"),
+    [(".parquet", pyarrow.parquet.read_table), (".feather", pyarrow.feather.read_table)],
+)
+@settings(max_examples=10)
+@given(texts=TEXTS)
+def test_files_have_strings(
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, read: Callable[..., Any], texts: list[str | None]
+) -> None:
+    path = Path(tmp_path_factory.mktemp("files")) / f"t{suffix}"
+    mn.save(mn.table({"zone": pa.array(texts, pa.string())}), path)
+    there = read(path)
+    assert there.schema.field("zone").type == pa.string()
+    assert there["zone"].to_pylist() == texts
+    again = mn.load(path)["zone"]
+    assert again.codes.dtype == "int32"
+    assert again.compute().tolist() == texts

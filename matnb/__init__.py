@@ -18,6 +18,7 @@ from matnb import errors, graph, learn, linalg, nested, sources
 from matnb.blocks.semiring import semiring
 from matnb.calls.boundary import guard as _guard
 from matnb.errors import CellCancelled, MatnbError
+from matnb.health.doctor import doctor
 from matnb.lazy import functions as _functions  # noqa: F401  registers NumPy's functions
 from matnb.lazy import random, special
 from matnb.lazy.array import DistArray
@@ -52,7 +53,6 @@ from matnb.session import (
     visualize,
 )
 from matnb.session.current import memo
-from matnb.session.doctor import doctor
 from matnb.session.machine_code import compile_ahead as _compile_ahead
 from matnb.session.session import Session as _Session
 from matnb.session.stamp import stamp

@@ -47,13 +47,17 @@ class CliCluster:
     def start_worker(
         self,
         name: str,
-        host: str = "127.0.0.1",
+        host: str | None = "127.0.0.1",
         port: int = 0,
         before: Sequence[str] = (),
         python: Sequence[str] = (),
+        more: Sequence[str] = ("--no-nanny", "--no-dashboard"),
     ) -> None:
-        """Start a worker of one thread without a nanny, by another command than Dask's if one is given."""
-        options = ["--name", name, "--host", host, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+        """Start a worker of one thread without a nanny, by another command than Dask's if one is given.
+
+        Without a host it listens where Dask has it listen; ``more`` options are instead of those without.
+        """
+        options = ["--name", name, *(() if host is None else ("--host", host)), "--nthreads", "1", *more]
         options += [
             "--worker-port",
             str(port),

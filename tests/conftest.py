@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
@@ -23,6 +24,7 @@ import distributed.utils
 import hypothesis
 import leaks
 import pytest
+from distributed import Security
 
 import matnb as mn
 from matnb.blocks.kernels import compiled
@@ -171,6 +173,24 @@ def spawned() -> Iterator[None]:
     """Start worker processes as a user's are: each a new Python, with this one's environment and output."""
     with dask.config.set({METHOD: "spawn"}):
         yield
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Security:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed, and nothing else here makes certificates")
+    folder = tmp_path_factory.mktemp("certificates")
+    key, certificate = str(folder / "key.pem"), str(folder / "certificate.pem")
+    options = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    subprocess.run(
+        [openssl, "req", "-x509", *options, "-keyout", key, "-out", certificate],
+        check=True,
+        capture_output=True,
+    )
+    pairs = {f"tls_{role}_{part}": path for role in ("client", "scheduler", "worker")
+             for part, path in (("key", key), ("cert", certificate))}  # fmt: skip
+    return Security(tls_ca_file=certificate, require_encryption=True, **pairs)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from counts import PROJECT, name_of, only_importers
 ROOMS = (
     "version", "location", "errors", "config", "events", "blocks", "pictures", "io", "expr", "program", "ops",
     "passes", "plan", "lazy", "tables", "balance", "backend", "session", "linalg", "graph", "sources",
-    "learn", "nested", "calls", "widgets", "magics", "cli", "__main__",
+    "learn", "nested", "calls", "health", "widgets", "magics", "cli", "__main__",
 )  # fmt: skip
 # Libraries that only the named rooms know.
 KEPT_IN = {
@@ -79,7 +79,6 @@ ONE_IMPORTER = {
     "matnb/backend/few_values.py": ANOTHER_ROOM,
     "matnb/backend/inquiry.py": "what is asked of workers, apart from what is waited for",
     "matnb/backend/lines.py": "one connection; the mailbox is all of them",
-    "matnb/backend/node_info.py": ANOTHER_ROOM,
     "matnb/backend/packing.py": "buffers, whoever sends them",
     "matnb/backend/servers.py": LARGE,
     "matnb/backend/small_passes.py": LARGE,
@@ -91,6 +90,7 @@ ONE_IMPORTER = {
     "matnb/blocks/kernels/sampled_products.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/small_chains.py": ANOTHER_ROOM,
     "matnb/calls/arguments.py": "tables of words, whatever refuses an argument",
+    "matnb/health/node_info.py": "what runs on each process, apart from what is thought of it",
     "matnb/io/rmat.py": ANOTHER_ROOM,
     "matnb/lazy/functions/code_reads.py": "what code says of itself, whatever becomes of it",
     "matnb/lazy/functions/row_descent.py": ANOTHER_ROOM,
@@ -132,7 +132,7 @@ SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "remo
 # Families are built on the core; nobody has to know them to work on it. The limit on the lines of code of all
 # other rooms is a ratchet, which falls with what leaves the core.
 FAMILIES = ("graph", "linalg", "learn", "sources", "nested", "tables")
-FACES = ("calls", "widgets", "magics", "cli")
+FACES = ("calls", "health", "widgets", "magics", "cli")
 CORE_CODE_LINES = 60_137
 # What was over a limit when limits began to count lines of code: each may only become shorter.
 OVER_LIMIT = {

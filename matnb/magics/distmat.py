@@ -25,6 +25,7 @@ from traitlets.config import Configurable
 from matnb.config import DISPLAYS, ENGINES, display_from_environment
 from matnb.errors import CellCancelled, OptionError, meant
 from matnb.expr.nodes import Expr
+from matnb.health.doctor import Diagnosis, doctor
 from matnb.lazy.array import DistArray
 from matnb.magics import options
 from matnb.magics.cell import Cell, Progress, array_of
@@ -48,7 +49,6 @@ from matnb.session import (
 )
 from matnb.session.background import Later
 from matnb.session.current import memo, next_session_text
-from matnb.session.doctor import Diagnosis, doctor
 from matnb.session.history_view import HistoryView
 from matnb.session.settings import OPTIONS, clear_defaults, config_with, rebalancing_from, set_default
 from matnb.session.stamp import stamp

@@ -1,4 +1,4 @@
-"""What each process of a cluster is like: versions, threads, BLAS, memory, disk and addresses."""
+"""What each process of a cluster is like: versions, threads, BLAS, memory, disk, addresses and open ports."""
 
 from __future__ import annotations
 
@@ -59,6 +59,9 @@ class ProcessInfo:
         Where it writes files, and what is free there.
     spills
         Whether blocks may go to disk, or the worker stop, when memory gets short.
+    listening
+        The sockets on which the process, and its nanny's, really take connections, as
+        ``"tcp://0.0.0.0:8786"``, with "http" where it shows web pages; None where the system does not tell.
     is_known
         Whether more is known than its versions; of one whose versions do not work here nothing is asked.
     """
@@ -77,6 +80,7 @@ class ProcessInfo:
     folder: str = ""
     free_bytes: int = 0
     spills: bool = False
+    listening: tuple[str, ...] | None = None
     is_known: bool = True
 
 
@@ -97,6 +101,7 @@ def places(cluster: DaskCluster | None) -> tuple[ProcessInfo, ...]:
         return (here,)
     client = cluster.client
     addresses = {cluster.workers[number].address: number for number in cluster.alive()}
+    me = (platform.node(), os.getpid())
 
     async def ask(place: str, versions: Versions) -> ProcessInfo | None:
         name = place if place == SCHEDULER else f"worker {addresses[address_of(place)]}"
@@ -104,8 +109,8 @@ def places(cluster: DaskCluster | None) -> tuple[ProcessInfo, ...]:
             where = cluster.scheduler_address if place == SCHEDULER else address_of(place)
             return ProcessInfo(name, versions, address=where, is_known=False)
         if place == SCHEDULER:
-            return ProcessInfo(name, versions, **await client.run_on_scheduler(look))
-        answers = await answers_of(client, address_of(place), _WORKER_SECONDS, look)
+            return ProcessInfo(name, versions, **await client.run_on_scheduler(look, me))
+        answers = await answers_of(client, address_of(place), _WORKER_SECONDS, look, me)
         return next((ProcessInfo(name, versions, **one) for one in answers if isinstance(one, dict)), None)
 
     async def ask_all() -> list[ProcessInfo | None]:
@@ -139,10 +144,17 @@ def _host_of(others: list[ProcessInfo]) -> str:
     return next((one.host for one in others if one.in_process), "")
 
 
-def look(dask_worker: Any = None, dask_scheduler: Any = None) -> dict[str, Any]:
+def look(
+    asker: tuple[str, int] = ("", 0), dask_worker: Any = None, dask_scheduler: Any = None
+) -> dict[str, Any]:
     """Return what the process that runs this is like, as the fields of a :class:`ProcessInfo`.
 
     It travels by its name: code sent by value ends a process that runs another version of Python.
+
+    Parameters
+    ----------
+    asker
+        The machine and the number of the process that asks, which has sockets of its own.
     """
     found: dict[str, Any] = {}
     server = dask_worker if dask_worker is not None else dask_scheduler
@@ -161,6 +173,7 @@ def look(dask_worker: Any = None, dask_scheduler: Any = None) -> dict[str, Any]:
     found["memory_bytes"] = psutil.Process().memory_info().rss
     if server is not None:
         found["address"] = server.address
+        found["listening"] = _listening(server, asker)
         found["host"] = f"{platform.node()} {getattr(server, 'ip', '') or ''}".strip()
     if dask_worker is not None:
         state = getattr(dask_worker, "state", dask_worker)
@@ -170,3 +183,31 @@ def look(dask_worker: Any = None, dask_scheduler: Any = None) -> dict[str, Any]:
         wishes = (getattr(manager, f"memory_{word}_fraction", None) for word in ("target", "spill", "pause"))
         found["spills"] = manager is not None and any(wishes)
     return found
+
+
+def _listening(server: Any, asker: tuple[str, int]) -> tuple[str, ...] | None:
+    # An address that a server tells others says nothing of what it listens on: by default that is 0.0.0.0.
+    psutil = importlib.import_module("psutil")
+    nanny = getattr(server, "nanny", None)
+    ports = {_port(one): one.split("://")[0] for one in (server.address, nanny) if one}
+    if web := getattr(getattr(server, "http_server", None), "port", None):
+        ports[web] = "http"
+    processes = [os.getpid(), *([os.getppid()] if nanny else [])]
+    found = []
+    try:
+        for number in processes:
+            for one in psutil.Process(number).net_connections("inet"):
+                # A notebook's process, or a test's, listens for others too.
+                is_servers = one.status == psutil.CONN_LISTEN and one.laddr
+                if is_servers and (one.laddr.port in ports or (platform.node(), number) != asker):
+                    host = f"[{one.laddr.ip}]" if ":" in one.laddr.ip else one.laddr.ip
+                    found.append(f"{ports.get(one.laddr.port, 'tcp')}://{host}:{one.laddr.port}")
+    except (psutil.Error, OSError):
+        return None
+    return tuple(dict.fromkeys(found))
+
+
+def _port(address: str) -> int | None:
+    # None where it is no network's, as of a socket in a folder.
+    text = address.rpartition(":")[2]
+    return int(text) if text.isdigit() else None

@@ -9,10 +9,10 @@ import pytest
 from distributed import LocalCluster
 
 import matnb as mn
-from matnb.backend.node_info import ProcessInfo
 from matnb.config import Config
+from matnb.health.doctor import Circumstances, Diagnosis, diagnosis
+from matnb.health.node_info import ProcessInfo
 from matnb.pictures.findings import Finding
-from matnb.session.doctor import Circumstances, Diagnosis, diagnosis
 
 VERSIONS = {
     "python": "3.12.1",
@@ -24,7 +24,9 @@ VERSIONS = {
     "matnb": "0.1.0",
 }
 HERE = ProcessInfo("here", VERSIONS, num_cores=4, machine_bytes=16 * 10**9, free_bytes=10**11)
-SCHEDULER = ProcessInfo("the scheduler", VERSIONS, "one", "tls://one:8786", num_cores=8)
+SCHEDULER = ProcessInfo(
+    "the scheduler", VERSIONS, "one", "tls://one:8786", num_cores=8, listening=("tls://0.0.0.0:8786",)
+)
 WORKER = ProcessInfo(
     "worker 0",
     VERSIONS,
@@ -38,6 +40,7 @@ WORKER = ProcessInfo(
     machine_bytes=32 * 10**9,
     folder="/tmp",
     free_bytes=10**11,
+    listening=("tls://[::]:4000",),
 )
 WELL = Circumstances((HERE, SCHEDULER, WORKER), Config(), "the Dask cluster at tls://one:8786", owned=False)
 
@@ -133,7 +136,27 @@ def test_a_cluster_that_is_well_gets_no_advice():
             "less than 1 GB free in the folder of worker 0",
             "/tmp",
         ),
-        (with_worker(address="tcp://two:4000"), "ports", "advice", "neither secret nor checked", "tls://"),
+        (
+            with_worker(listening=("tcp://[::]:4000", "http://127.0.0.1:4001")),
+            "ports",
+            "advice",
+            "neither secret nor checked (tcp, not TLS): worker 0 at tcp://[::]:4000",
+            "tls://",
+        ),
+        (
+            with_worker(listening=("tls://[::]:4000", "http://0.0.0.0:4001")),
+            "ports",
+            "advice",
+            "web pages, which ask for no password, are open to others: worker 0 at http://0.0.0.0:4001",
+            "--dashboard-address 127.0.0.1:0",
+        ),
+        (
+            with_worker(listening=None),
+            "ports",
+            "advice",
+            "the system does not tell on which addresses worker 0 can be reached",
+            "--host 127.0.0.1",
+        ),
         (replace(WELL, has_widgets=False), "notebook", "advice", "ipywidgets is missing", "pip install"),
         (replace(WELL, num_silent=1), "cluster", "wrong", "1 worker did not answer in time", "hang"),
         (
@@ -141,7 +164,14 @@ def test_a_cluster_that_is_well_gets_no_advice():
             "cluster",
             "wrong",
             "nothing at tls://one",
-            "mn.stop()",
+            "start its scheduler and workers again, or mn.connect(...)",
+        ),
+        (
+            replace(WELL, places=(HERE,), problem="nobody there", owned=True),
+            "cluster",
+            "wrong",
+            "nobody there",
+            "mn.stop(), then mn.start()",
         ),
         (replace(WELL, num_gone=2), "cluster", "advice", "2 workers gone", "logs"),
         (replace(WELL, places=(HERE, SCHEDULER)), "cluster", "wrong", "0 workers answered", "start"),
@@ -166,6 +196,14 @@ def test_what_is_the_matter_is_said_with_what_to_do(seen, topic, verdict, found,
     assert [(one.topic, one.verdict) for one in ill] == [(topic, verdict)]
     assert found in ill[0].found
     assert todo in ill[0].todo
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1", "[::1]", "[::ffff:127.0.0.1]"])
+def test_what_listens_on_the_loopback_is_on_this_machine_alone(host: str):
+    listening = (f"tcp://{host}:4000", f"http://{host}:4001")
+    seen = replace(WELL, places=(HERE, *(replace(one, listening=listening) for one in (SCHEDULER, WORKER))))
+    (one,) = told(diagnosis(seen), "ports")
+    assert one.found.startswith("open on this machine alone (loopback)")
 
 
 def test_measured_numbers_are_left_out_where_they_are_not_wanted():
@@ -214,7 +252,7 @@ def test_a_cluster_of_others_is_looked_into_and_left_as_it_was():
         threads_per_worker=4,
         processes=False,
         protocol="tcp",
-        dashboard_address=":0",
+        dashboard_address="127.0.0.1:0",
         memory_limit="1GB",
     ) as theirs:
         mn.connect(theirs)
@@ -238,4 +276,6 @@ def test_a_cluster_that_is_gone_is_wrong():
     assert not found.is_well
     (one,) = told(found, "cluster")
     assert "does not answer" in one.found
-    assert "mn.stop()" in one.todo
+    assert "start its scheduler" in one.todo
+    assert "mn.connect(...)" in one.todo
+    assert "not known" in told(found, "ports")[0].found

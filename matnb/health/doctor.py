@@ -7,13 +7,14 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from ipaddress import ip_address
 
 from matnb.backend.greetings import APART_TODO
 from matnb.backend.handshake import disagreements
-from matnb.backend.node_info import ProcessInfo, paths, places
 from matnb.backend.private_sockets import SCHEME
 from matnb.config import Config
 from matnb.errors import MatnbError
+from matnb.health.node_info import ProcessInfo, paths, places
 from matnb.pictures.findings import Finding, findings_html, findings_text
 from matnb.pictures.quantities import bytes_text, plural_text
 from matnb.session.current import active_session, next_session_text
@@ -23,7 +24,10 @@ _LEAST_FREE_BYTES = 10**9
 _FULL = 0.8  # of a worker's memory
 _MOST_NAMED = 3
 _NO_PORTS = ("inproc://", f"{SCHEME}://")
-_LOOPBACK = ("tcp://127.", "tcp://localhost", "tcp://[::1]")
+_NARROW = (
+    "start scheduler and workers with --host 127.0.0.1 where all are on one machine, else with TLS, and "
+    "connect by tls:// with security="
+)
 
 
 @dataclass(frozen=True)
@@ -181,7 +185,10 @@ def _cluster(seen: Circumstances) -> Iterator[Finding]:
         yield Finding("cluster", next_session_text(), "ok")
         return
     if seen.problem:
-        yield Finding("cluster", seen.problem, "wrong", "mn.stop(), then start or connect again")
+        todo = "mn.stop(), then mn.start()"
+        if not seen.owned:
+            todo = "start its scheduler and workers again, or mn.connect(...) to another cluster"
+        yield Finding("cluster", seen.problem, "wrong", todo)
         return
     words = f"{seen.description}; {plural_text(len(seen.workers), 'worker')} answered"
     if not seen.workers and not seen.num_silent:
@@ -322,19 +329,43 @@ def _disk(seen: Circumstances) -> Iterator[Finding]:
 
 
 def _ports(seen: Circumstances) -> Iterator[Finding]:
-    addresses = [one.address for one in seen.places if one.address]
-    if all(one.startswith(_NO_PORTS) for one in addresses):
+    if seen.problem:
+        yield Finding("ports", "not known, as the cluster does not answer", "ok")
+        return
+    others = [one for one in seen.places[1:] if one.is_known]
+    silent = [one for one in others if one.listening is None and not one.address.startswith(_NO_PORTS)]
+    if silent:
+        words = f"the system does not tell on which addresses {_named(silent)} can be reached"
+        yield Finding("ports", words, "advice", _NARROW)
+    sockets = [(one.name, each) for one in others for each in one.listening or ()]
+    if not sockets and not silent:
         yield Finding("ports", "none is open; nothing is sent anywhere", "ok")
         return
-    open_ones = [one for one in addresses if not one.startswith(("tls://", *_NO_PORTS, *_LOOPBACK))]
-    if open_ones:
-        todo = "connect by tls:// with security=: who reaches these ports can run programs as you"
-        yield Finding("ports", "connections are neither secret nor checked (tcp, not TLS)", "advice", todo)
-    elif any(one.startswith("tls://") for one in addresses):
+    wide = [(name, each) for name, each in sockets if not _is_loopback(each)]
+    messages = [each for _, each in sockets if not each.startswith("http://")]
+    if plain := [each for each in wide if not each[1].startswith(("tls://", "http://"))]:
+        words = f"connections are neither secret nor checked (tcp, not TLS): {_sockets(plain)}"
+        yield Finding("ports", words, "advice", f"{_NARROW}: who reaches these ports can run programs as you")
+    elif messages and all(each.startswith("tls://") for each in messages):
         yield Finding("ports", "TLS: connections are secret, and both ends show certificates", "ok")
-    else:
+    elif not silent:
         words = "open on this machine alone (loopback): who has an account on it can run programs as you"
         yield Finding("ports", words, "ok")
+    if pages := [each for each in wide if each[1].startswith("http://")]:
+        words = f"Dask's web pages, which ask for no password, are open to others: {_sockets(pages)}"
+        todo = "start with --dashboard-address 127.0.0.1:0, which holds of a worker's pages too"
+        yield Finding("ports", words, "advice", todo)
+
+
+def _is_loopback(address: str) -> bool:
+    host = ip_address(address.split("://")[1].rpartition(":")[0].strip("[]"))
+    return (getattr(host, "ipv4_mapped", None) or host).is_loopback
+
+
+def _sockets(found: Sequence[tuple[str, str]]) -> str:
+    named = [f"{name} at {address}" for name, address in found[:_MOST_NAMED]]
+    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    return f"{', '.join(named)}{more}"
 
 
 def _notebook(seen: Circumstances) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import IndexArray, NumericArray, cast
+from matnb.blocks.kernels.by_numpy import added_as_trees
 from matnb.blocks.kernels.compiled import given, is_worth_compiling
 from matnb.blocks.kernels.sum_loops import (
     LEAF,
@@ -34,6 +35,7 @@ from matnb.blocks.kernels.sum_loops import (
     sum_strided,
 )
 
+_FOLDING = 8  # times as long as what NumPy does otherwise with an element, for trees of many lengths
 _SLAB = 2**19  # elements: what is made of them on the way stays in cache
 _SUMMED = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
 Range = tuple[int, int]
@@ -168,7 +170,11 @@ def row_sums(pointers: IndexArray | npt.NDArray[np.int64], values: NumericArray)
         return out
     sums = np.empty(pointers.size - 1)
     places = given(pointers)
-    sum_rows(places.view(np.uint32) if places.dtype == np.int32 else places, given(values), sums)
+    summed = places.view(np.uint32) if places.dtype == np.int32 else places, given(values), sums
+    if is_worth_compiling(sum_rows, _FOLDING * values.size, *summed):
+        sum_rows(*summed)
+    else:
+        np.add(added_as_trees(values.astype(np.float64, copy=False), places.astype(np.int64)), 0.0, out=sums)
     return sums
 
 

@@ -13,15 +13,26 @@ from hypothesis import strategies as st
 
 import matnb as mn
 from matnb.blocks import sums
-from matnb.blocks.formats import Dense
-from matnb.blocks.kernels import compiled
+from matnb.blocks.formats import Csr, Dense
+from matnb.blocks.kernels import compiled, segments
 from matnb.blocks.kernels.coordinates import DUPLICATES, entries_within, merge_entries
+from matnb.blocks.kernels.counting_values import labeled
+from matnb.blocks.kernels.dense_products import multiply_into
 from matnb.blocks.kernels.deviations import Deviation, deviation_of_shares, deviation_share
 from matnb.blocks.kernels.elementwise import select_into
 from matnb.blocks.kernels.labels import reduce_by_label
+from matnb.blocks.kernels.ordering import arg_sort, firsts_of_rows, merged_pairs, merged_places, smallest
+from matnb.blocks.kernels.ordering import merged as merged_pieces
+from matnb.blocks.kernels.patterns import moved_to_columns
+from matnb.blocks.kernels.products import multiply
+from matnb.blocks.kernels.reductions import reduce_block
+from matnb.blocks.kernels.scanning import scanned
 from matnb.blocks.kernels.selecting import compress
-from matnb.blocks.semiring import PLUS
-from matnb.errors import OptionError
+from matnb.blocks.kernels.shaping import cut, join
+from matnb.blocks.kernels.sparse_products import most_stored
+from matnb.blocks.kernels.transposed_products import multiply_transposed
+from matnb.blocks.semiring import PLUS, PLUS_TIMES
+from matnb.errors import IndexingError, OptionError
 
 SEEDS, LENGTHS = st.integers(0, 99), st.one_of(st.integers(0, 140), st.integers(4000, 9000))
 ALWAYS, NEVER = 0, 1 << 62
@@ -180,6 +191,136 @@ def test_what_booleans_pick(length, seed, dtype):
         return [compress([Dense(values), Dense(mask)]).values, out]
 
     check(pick)
+
+
+def offsets(length: int, seed: int) -> np.ndarray:
+    """Return where the segments of so many values begin and end: empty, short and long ones."""
+    rng = np.random.default_rng(seed)
+    inner = rng.integers(0, length + 1, rng.integers(0, 12) if seed % 3 else length // 3)
+    return np.sort(np.concatenate([[0, length], inner])).astype(np.int64)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@settings(max_examples=40)
+@given(LENGTHS, SEEDS, st.booleans(), st.sampled_from(["float64", "float32", "int64", "int16", "bool"]))
+def test_segments(length, seed, continues, dtype):
+    values, bounds = numbers(length, seed, dtype), offsets(length, seed)
+    start, stop = (0, length) if not continues else (int(bounds[0]), length)
+    before = [Dense(np.array([3, 0]).astype(dtype))] if continues else []
+    block = Dense(values), Dense(bounds + continues)
+    total = np.dtype(dtype) if dtype != "bool" else np.dtype(np.int64)
+
+    def run() -> list[np.ndarray]:
+        found = [segments.ordered([Dense(values), Dense(bounds)], "values", start, stop).values]
+        for exclusive in (False, True):
+            of = [block[0], Dense(bounds), *before]
+            found.append(segments.scanned(of, "add", total, 0, exclusive, start, stop).values)
+        found.append(segments.reduced([Dense(values), Dense(bounds)], "sum", total, 0, start, stop).values)
+        return found
+
+    check(run)
+
+
+@settings(max_examples=15)
+@given(LENGTHS, SEEDS, st.sampled_from(["float64", "float32", "int64"]))
+def test_running_sums(length, seed, dtype):
+    values = Dense(np.nan_to_num(numbers(length, seed, dtype)))
+    carry = [Dense(np.full(1, 0.1 * seed).astype(dtype))] if seed % 2 else []
+    check(lambda: scanned([values, *carry], "add", 0, np.dtype(dtype)).values)
+
+
+def matrix(rows: int, columns: int, seed: int, dtype: str) -> Csr:
+    """Return a sparse block of rows without entries, with few, and with more than a leaf has."""
+    rng = np.random.default_rng(seed)
+    counts = np.minimum(rng.geometric(0.3, rows) - 1 + 70 * (rng.random(rows) < 0.1), columns)
+    places = [np.sort(rng.choice(columns, count, replace=False)) for count in counts.tolist()]
+    pointers = np.append(0, np.cumsum(counts)).astype(np.int32)
+    found = np.concatenate([np.empty(0), *places]).astype(np.int32)
+    values = None if seed % 3 == 0 else np.nan_to_num(numbers(found.size, seed, dtype))
+    if values is not None and seed % 3 == 1 and dtype != "bool":
+        values = np.sign(values).astype(dtype)  # sums that cancel
+    return Csr((rows, columns), pointers, found, values, np.dtype(dtype))
+
+
+SIZES = st.integers(0, 90)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@settings(max_examples=30)
+@given(SIZES, SIZES, SEEDS, st.sampled_from(["float64", "float32", "int64", "int32"]))
+def test_products(rows, columns, seed, dtype):
+    A, wanted = matrix(rows, columns, seed, dtype), np.dtype(dtype)
+    x, X = (np.nan_to_num(numbers(shape, seed + 1, dtype)) for shape in (columns, (columns, 3)))
+    B = matrix(columns, 40, seed + seed % 2, dtype)
+
+    def multiply_all() -> list[object]:
+        outs = [np.empty(rows, wanted), np.empty((rows, 3), wanted)]
+        for right, out in zip((x, X), outs, strict=True):
+            multiply_into(A, Dense(right), PLUS_TIMES, out)
+        turned = multiply_transposed(B, Dense(x), PLUS_TIMES, wanted).values
+        both = multiply(A, B, PLUS_TIMES, wanted)
+        made = [getattr(both, name, None) for name in ("shape", "pointers", "columns", "values")]
+        return [*outs, turned, *made, most_stored(A, B)]
+
+    check(multiply_all)
+
+
+@settings(max_examples=25)
+@given(SIZES, st.integers(1, 90), SEEDS, st.sampled_from(["float64", "int32", "bool"]))
+def test_entries_moved(rows, columns, seed, dtype):
+    A = matrix(rows, columns, seed, dtype)
+    edge = seed % columns
+
+    def move() -> list[object]:
+        left, right = (cut(A, (slice(0, rows), part)) for part in (slice(0, edge), slice(edge, columns)))
+        joined = join([((0, edge), right), ((0, 0), left)], A.shape, A.dtype, True)
+        found = [reduce_block("sum", A, (0,), np.dtype(np.float64)).values, *moved_to_columns(A, A.values)]
+        for one in (left, right, joined):
+            found += [getattr(one, name, None) for name in ("shape", "pointers", "columns", "values")]
+        return found
+
+    check(move)
+
+
+@settings(max_examples=25)
+@given(LENGTHS, SEEDS, st.booleans(), st.sampled_from(["float64", "float32", "int64", "int8", "bool"]))
+def test_orders(length, seed, is_largest, dtype):
+    values = numbers((2, length), seed, dtype)
+    block, count = Dense(values), max(1, min(length, 7))
+
+    def order() -> list[np.ndarray]:
+        if not length:
+            return []
+        pieces = [Dense(np.sort(values[0])), Dense(np.sort(values[1]))]
+        places = [Dense(np.argsort(one, kind="stable")) for one in values]
+        found = [
+            firsts_of_rows([block], count, is_largest).values,
+            arg_sort([Dense(values[0])], 0, 3).values,
+            merged_pieces(pieces).values,
+            merged_places([*pieces, *places]).values,
+            *merged_pairs([one.values for one in pieces], [one.values for one in places]),
+        ]
+        if dtype in ("float64", "float32", "int64"):
+            found += [smallest([block], count, is_places).values for is_places in (False, True)]
+        return found
+
+    check(order)
+
+
+@settings(max_examples=15)
+@given(LENGTHS, SEEDS, st.sampled_from(["int8", "int32", "int64", "uint64"]))
+def test_labels_counted(length, seed, dtype):
+    labels = np.random.default_rng(seed).integers(0, 9, length).astype(dtype)
+    if length and seed % 3 == 0:
+        labels[seed % length] = 9 if dtype == "uint64" else -1
+
+    def count() -> object:
+        try:
+            return labeled([Dense(labels)], 9, 5).values
+        except IndexingError as error:
+            return str(error)
+
+    check(count)
 
 
 def test_a_loop_of_a_cell_has_the_same_bits():

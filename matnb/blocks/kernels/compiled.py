@@ -178,7 +178,7 @@ def is_worth_compiling(loop: Callable[..., object], num_elements: int, *argument
 
 
 # Elements that take NumPy about as long as a loop takes to be compiled; and how many a call is worth.
-_WORTH_COMPILING, _CALL = 1 << 24, 1 << 14
+_WORTH_COMPILING, _CALL = 1 << 24, 1 << 11
 _done_by_numpy: dict[tuple[object, ...], int] = {}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
-from matnb.blocks.kernels.compiled import compiled, given, inlined
+from matnb.blocks.kernels.compiled import compiled, given, inlined, is_worth_compiling
 from matnb.blocks.kernels.operands import check_loop_dtype
 from matnb.errors import DTypeError, IndexingError, ShapeError
 
@@ -152,7 +152,9 @@ def labeled(values: Sequence[Block], length: int, start: int) -> Dense:
     if labels.dtype.kind == "b":
         labels = labels.view(np.uint8)
     counts = np.zeros(length, np.int64)
-    place = _count_labels(given(labels).ravel(), counts)
+    flat = given(labels).ravel()
+    is_compiled = is_worth_compiling(_count_labels, flat.size, flat, counts)
+    place = (_count_labels if is_compiled else _count_by_numpy)(flat, counts)
     if place >= 0:
         raise IndexingError(
             f"label {labels.flat[place]} at position {start + place}: labels go from 0 to {length - 1}"
@@ -261,6 +263,14 @@ def _count_at(places: NumericArray, totals: NumericArray) -> None:
     for place in range(places.size):
         if places[place] >= 0:
             totals[np.uint64(places[place])] += 1
+
+
+def _count_by_numpy(labels: NumericArray, counts: NumericArray) -> int:
+    is_label = np.greater_equal(labels, 0) & np.less(labels, counts.size)
+    if not is_label.all():
+        return int(np.argmin(is_label))
+    counts[:] = np.bincount(labels.astype(np.int64, copy=False), minlength=counts.size)
+    return -1
 
 
 @compiled

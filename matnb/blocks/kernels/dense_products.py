@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, cast, to_numpy
+from matnb.blocks.kernels import by_numpy
 from matnb.blocks.kernels import dense_product_loops as loops
-from matnb.blocks.kernels.compiled import UnsignedArray, given
+from matnb.blocks.kernels.compiled import UnsignedArray, given, is_worth_compiling
 from matnb.blocks.kernels.operands import (
     entries_of_loop,
     known_operands,
@@ -174,11 +175,16 @@ def multiply_pattern_into(
     """
     levels = np.empty(_LEVELS, sums)
     num_entries = int(pointers[-1]) - int(pointers[0]) if pointers.size else 0
-    if x.nbytes > _NEAR_BYTES and 8 * num_entries > min(x.size, 8 * pointers.size):
-        room, order, listed = _room.arrays(levels.dtype)
-        loops.plus_times_banded(pointers, columns, values, x, levels, room, order, listed, out)
-    else:
-        loops.plus_times(pointers, columns, values, x, None, levels, out)
+    is_banded = x.nbytes > _NEAR_BYTES and 8 * num_entries > min(x.size, 8 * pointers.size)
+    loop = loops.plus_times_banded if is_banded else loops.plus_times
+    more = _room.arrays(levels.dtype) if is_banded else ()
+    given_to = (pointers, columns, values, x, *(() if is_banded else (None,)), levels, *more, out)
+    amount = num_entries // by_numpy.QUICK
+    if x.dtype.kind in by_numpy.KINDS and not is_worth_compiling(loop, amount, *given_to):
+        by_numpy_sums = by_numpy.product_with_vector(pointers, columns, values, x, levels.dtype)
+        np.copyto(out, by_numpy_sums, casting="unsafe")
+        return
+    loop(*given_to)
 
 
 def _multiply_rows(
@@ -196,7 +202,14 @@ def _multiply_rows(
         own = values if apart else None
         multiply_pattern_into(pointers, columns, own, X.reshape(-1), out.reshape(-1), sums)
         return
-    loops.plus_times_rows(pointers, columns, values, apart, X, np.empty((_LEVELS, width), sums), out)
+    arrays = pointers, columns, values, apart, X, np.empty((_LEVELS, width), sums), out
+    amount = columns.size * width // by_numpy.QUICK
+    if X.dtype.kind in by_numpy.KINDS and not is_worth_compiling(loops.plus_times_rows, amount, *arrays):
+        every = np.broadcast_to(values, columns.shape)
+        found = by_numpy.product_with_rows(pointers, columns, every, X, arrays[-2].dtype)
+        np.copyto(out, found, casting="unsafe")
+        return
+    loops.plus_times_rows(*arrays)
 
 
 def unrounded_product(left: Csr, right: Dense, dtype: np.dtype) -> NumericArray:

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
-from matnb.blocks.kernels.compiled import compiled, given, inlined
+from matnb.blocks.kernels.by_numpy import firsts
+from matnb.blocks.kernels.compiled import compiled, given, inlined, is_worth_compiling
 
 Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 _Place = np.uint64
@@ -213,6 +214,7 @@ def settle(keys: Keys, packed: Packed, place_bits: int) -> bool:
 
 Counts = npt.NDArray[np.int64]
 
+_SORTING = 4  # times as long as what NumPy does otherwise with an element
 _FEW = 4096  # up to here the elements of pieces are sorted again, which takes less than to merge them
 MERGED = "biuf"  # kinds that compiled loops compare; complex numbers and half precision NumPy sorts again
 
@@ -238,7 +240,6 @@ def smallest(values: Sequence[Block], count: int, is_places: bool) -> Dense:
     return Dense(out)
 
 
-@compiled
 def add_firsts(
     values: NumericArray, begin: int, is_largest: bool, out: NumericArray, places: NumericArray
 ) -> None:
@@ -247,6 +248,14 @@ def add_firsts(
     They are in ascending order with NaN last, or ``is_largest`` in descending order with NaN first; of equal
     ones the earlier comes first. Of columns before, ``out`` and ``places`` hold the firsts already.
     """
+    arrays = values, begin, is_largest, out, places
+    (_add_firsts if is_worth_compiling(_add_firsts, _SORTING * values.size, *arrays) else firsts)(*arrays)
+
+
+@compiled
+def _add_firsts(
+    values: NumericArray, begin: int, is_largest: bool, out: NumericArray, places: NumericArray
+) -> None:
     # Each element goes in behind those that it does not precede. Of a long row few precede the last, so eight
     # at a time are asked whether any does; NaN precede nothing, or are last themselves, and are asked apart.
     flat, length, last = values.reshape(-1), values.shape[1], out.shape[1] - 1
@@ -379,6 +388,8 @@ def ordered_places(values: NumericArray) -> Counts:
         return np.argsort(values, kind="stable")
     keys = keys_of(values)
     least = int(keys.min())
+    if not is_worth_compiling(pack, _SORTING * values.size, keys):
+        return np.argsort(values, kind="stable")
     place_bits = (values.size - 1).bit_length()
     dropped = max(0, (int(keys.max()) - least).bit_length() - (64 - place_bits))
     packed = np.empty(values.size, np.uint64)
@@ -570,13 +581,22 @@ def _merge_all(pieces: Sequence[NumericArray], out: NumericArray) -> None:
         made = []
         for left, right in zip(rest[::2], rest[1::2], strict=False):
             both = np.empty(left.size + right.size, out.dtype)
-            merge(_seen(left), _seen(right), _written(both))
+            _merge_two(left, right, both)
             made.append(both)
         rest = made + rest[len(rest) // 2 * 2 :]
     if len(rest) == 2:
-        merge(_seen(rest[0]), _seen(rest[1]), _written(out))
+        _merge_two(rest[0], rest[1], out)
     elif rest:
         out[:] = rest[0]
+
+
+def _merge_two(left: NumericArray, right: NumericArray, out: NumericArray) -> None:
+    arrays = _seen(left), _seen(right), _written(out)
+    if is_worth_compiling(merge, out.size, *arrays):
+        merge(*arrays)
+    else:
+        out[: left.size], out[left.size :] = left, right
+        out.sort(kind="stable")
 
 
 def merged_places(blocks: Sequence[Block]) -> Dense:
@@ -613,7 +633,13 @@ def merged_pairs(
         for (left, left_places), (right, right_places) in zip(rest[::2], rest[1::2], strict=False):
             out = np.empty(left.size + right.size, dtype), np.empty(left.size + right.size, np.int64)
             inputs = (_seen(left), _seen(right), given(left_places), given(right_places))
-            merge_with_places(*inputs, _written(out[0]), out[1])
+            arrays = *inputs, _written(out[0]), out[1]
+            if is_worth_compiling(merge_with_places, _SORTING * out[1].size, *arrays):
+                merge_with_places(*arrays)
+            else:
+                every = np.concatenate([left, right])
+                order = np.argsort(every, kind="stable")
+                out[0][:], out[1][:] = every[order], np.concatenate([left_places, right_places])[order]
             made.append(out)
         rest = made + rest[len(rest) // 2 * 2 :]
     if not any(one.size for one, _ in nans):

@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import MAX_ENTRIES, Block, Csr, Dense, Empty, IndexArray, NumericArray, SparseBlock
-from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, unsigned
+from matnb.blocks.kernels import by_numpy
+from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, is_worth_compiling, unsigned
 from matnb.errors import TooLargeError
 
+_MOVING = 4  # times as long as what NumPy does otherwise with an element
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -55,12 +57,13 @@ class Filling:
         places = self._following[row : row + len(counts)]
         shift = np.uint32(column % 2**32)  # a negative one wraps to what it should be
         columns = out.columns.view(np.uint32)
-        if out.values is None:
-            nothing = np.empty(0, np.uint64)
-            _copy_runs(*pattern, given(nothing), shift, places, columns, nothing)
-        else:
+        moved: tuple[NumericArray, NumericArray] = given(np.empty(0, np.uint64)), np.empty(0, np.uint64)
+        if out.values is not None:
             values = np.broadcast_to(ones, (block.nnz,)) if block.values is None else block.values
-            _copy_runs(*pattern, words_of(values), shift, places, columns, words_of(out.values, False))
+            moved = words_of(values), words_of(out.values, False)
+        copied = *pattern, moved[0], shift, places, columns, moved[1]
+        is_compiled = is_worth_compiling(_copy_runs, _MOVING * block.nnz, *copied)
+        (_copy_runs if is_compiled else by_numpy.copy_runs)(*copied)
 
     def _add_whole_rows(self, block: Csr, target: slice, start: int, column: int) -> None:
         source = slice(start, start + target.stop - target.start)
@@ -72,9 +75,11 @@ class Filling:
 def runs_between(block: Csr, first: int, stop: int) -> tuple[IndexArray, IndexArray]:
     """Return where in each row the entries of columns from ``first`` to before ``stop`` are, and how many."""
     starts, counts = (np.empty(block.shape[0], np.uint32) for _ in range(2))
-    _find_runs(
-        unsigned(block.pointers), unsigned(block.columns), np.uint32(first), np.uint32(stop), starts, counts
-    )
+    pattern = unsigned(block.pointers), unsigned(block.columns)
+    found = *pattern, np.uint32(first), np.uint32(stop), starts, counts
+    if not is_worth_compiling(_find_runs, block.nnz, *found):
+        return by_numpy.runs_between(block, first, stop)
+    _find_runs(*found)
     return starts.view(np.int32), counts.view(np.int32)
 
 
@@ -86,14 +91,12 @@ def moved_to_columns(block: Csr, values: NumericArray | None) -> tuple[IndexArra
     pointers = np.zeros(block.shape[1] + 1, np.int32)
     rows = np.empty(block.nnz, np.int32)
     moved = np.empty(0 if values is None else block.nnz, np.uint64 if values is None else values.dtype)
-    _move(
-        unsigned(block.pointers),
-        unsigned(block.columns),
-        words_of(moved if values is None else values),
-        pointers.view(np.uint32),
-        rows.view(np.uint32),
-        words_of(moved, False),
-    )
+    both = words_of(moved if values is None else values), words_of(moved, False)
+    pattern = unsigned(block.pointers), unsigned(block.columns)
+    arrays = *pattern, both[0], pointers.view(np.uint32), rows.view(np.uint32), both[1]
+    if not is_worth_compiling(_move, block.nnz, *arrays):
+        return by_numpy.moved_to_columns(block, values)
+    _move(*arrays)
     return pointers, rows, moved
 
 

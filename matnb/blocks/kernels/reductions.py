@@ -26,7 +26,14 @@ from matnb.blocks.formats import (
     is_sparse,
     to_numpy,
 )
-from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, is_ready, unsigned
+from matnb.blocks.kernels.compiled import (
+    UnsignedArray,
+    compiled,
+    given,
+    is_ready,
+    is_worth_compiling,
+    unsigned,
+)
 from matnb.blocks.kernels.deviations import deviation_of_shares, deviation_share
 from matnb.blocks.kernels.patterns import as_csr, pattern_of, transposed_order
 from matnb.blocks.kernels.registry import Family
@@ -530,8 +537,12 @@ def _reduce_lines(
         rows_loop, columns_loop = _LOOPS[operation]
         if by_rows:
             rows_loop(unsigned(block.pointers), given(values), out)
-        else:
+        elif columns_loop is not add_columns or is_worth_compiling(
+            add_columns, values.size, unsigned(block.columns), given(values), out
+        ):
             columns_loop(unsigned(block.columns), given(values), out)
+        else:
+            np.add.at(out, block.columns, values)
     else:
         out = _reduce_others(monoid, block, values, counts, by_rows)
     return _with_absent(operation, out, counts < length, dtype)

@@ -12,7 +12,7 @@ import numpy as np
 
 from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
 from matnb.blocks.kernels.calls import Function, called, packed_bytes, results_of, unpacked
-from matnb.blocks.kernels.compiled import compiled, given
+from matnb.blocks.kernels.compiled import compiled, given, is_worth_compiling
 from matnb.blocks.kernels.reductions import accumulated
 from matnb.errors import DTypeError, ShapeError
 
@@ -86,7 +86,13 @@ def _scan_vector(
     is_same = values.dtype == out.dtype and values.flags.c_contiguous
     if function is np.add and is_same and out.dtype.char in _ADDED:
         first = values[0] if carry is None else function(carry, values[0])
-        _add_up(given(values), out.dtype.type(first), out)
+        summed = given(values), out.dtype.type(first), out
+        if is_worth_compiling(_add_up, values.size, *summed):
+            _add_up(*summed)
+        else:
+            every = values.copy()
+            every[0] = first
+            np.add.accumulate(every, out=out)
         return
     if carry is None:
         function.accumulate(values, dtype=out.dtype, out=out)

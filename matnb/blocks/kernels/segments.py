@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
-from matnb.blocks.kernels.compiled import compiled, given
+from matnb.blocks.kernels.by_numpy import CALL, added_up
+from matnb.blocks.kernels.compiled import compiled, given, is_worth_compiling
 from matnb.blocks.kernels.deviations import deviation_of_shares, deviation_share, segment_deviations
 from matnb.blocks.kernels.segment_orders import places_of, ranks_of_places, sort_segments
 from matnb.blocks.sums import Range, row_sums, share_of, single_or_double, sum_of_shares, sums_as_tree
@@ -65,15 +66,9 @@ def _within(offsets: NumericArray, start: int, stop: int) -> npt.NDArray[np.int6
     # Offsets counted from a block's first value, what lies outside of it at its ends.
     if start == 0 and (not offsets.size or offsets[-1] <= stop):
         return offsets.astype(np.int64, copy=False)
-    pointers = np.empty(offsets.size, np.int64)
-    _clip(given(offsets), start, stop, pointers)
+    pointers = np.clip(offsets.astype(np.int64, copy=False), start, stop)
+    pointers -= start
     return pointers
-
-
-@compiled
-def _clip(offsets: npt.NDArray[np.int64], start: int, stop: int, pointers: npt.NDArray[np.int64]) -> None:
-    for k in range(pointers.size):
-        pointers[k] = min(max(offsets[k], start), stop) - start
 
 
 def reduce_filled(
@@ -242,7 +237,9 @@ def scanned(
         operand = given(cast(elements, dtype))
         none = np.full(1, identity, dtype)
         if ufunc == "add":
-            _add_up(operand, given(pointers), carry, none, is_exclusive, continues, out)
+            summed = operand, given(pointers), carry, none, is_exclusive, continues, out
+            is_compiled = is_worth_compiling(_add_up, operand.size + CALL * pointers.size, *summed)
+            (_add_up if is_compiled else added_up)(*summed)
         elif ufunc == "multiply":
             _multiply_along(operand, given(pointers), carry, none, is_exclusive, continues, out)
         else:
@@ -344,9 +341,7 @@ def spread(values: Sequence[Block], start: int, stop: int) -> Dense:
         A value for each segment, and the offsets of these.
     """
     numbers, offsets = map(to_numpy, values)
-    out = np.empty(stop - start, numbers.dtype)
-    _spread(given(numbers), given(_within(offsets, start, stop)), out)
-    return Dense(out)
+    return Dense(np.repeat(numbers, np.diff(_within(offsets, start, stop))))
 
 
 def places_within(values: Sequence[Block], start: int, stop: int) -> Dense:
@@ -368,14 +363,6 @@ def _take_off(
     for k in range(offsets.size - 1):
         for place in range(pointers[k] - start, pointers[k + 1] - start):
             places[place] -= offsets[k]
-
-
-@compiled
-def _spread(numbers: NumericArray, pointers: npt.NDArray[np.int64], out: NumericArray) -> None:
-    for k in range(numbers.size):
-        number = numbers[k]
-        for place in range(pointers[k], pointers[k + 1]):
-            out[place] = number
 
 
 # Orders within segments.

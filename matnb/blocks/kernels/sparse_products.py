@@ -15,8 +15,9 @@ from matnb.blocks.formats import (
     cast,
     entries_as,
 )
+from matnb.blocks.kernels import by_numpy
 from matnb.blocks.kernels import sparse_product_loops as loops
-from matnb.blocks.kernels.compiled import UnsignedArray, given, unsigned
+from matnb.blocks.kernels.compiled import UnsignedArray, given, is_worth_compiling, unsigned
 from matnb.blocks.kernels.operands import pattern_of_loop
 from matnb.blocks.kernels.patterns import settled
 from matnb.blocks.kernels.reductions import accumulator_dtype
@@ -76,12 +77,18 @@ def _product(left: Csr, right: Csr, code: int, identity: np.generic, dtype: np.d
     width = right.shape[1]
     room = room_for(left, right)
     seen, row = bits(width), np.full(width + 1, identity)
+    operands = *operand_of_loop(left, code, row.dtype), *operand_of_loop(right, code, row.dtype)
     pointers, columns = np.zeros(left.shape[0] + 1, np.int32), np.empty(room, np.int32)
     out = np.empty(room, row.dtype)
-    count = loops.product(
-        code, *operand_of_loop(left, code, row.dtype), *operand_of_loop(right, code, row.dtype), seen, row,
-        pointers.view(np.uint32), columns.view(np.uint32), out,
-    )  # fmt: skip
+    arrays = code, *operands, seen, row, pointers.view(np.uint32), columns.view(np.uint32), out
+    is_known = code in (loops.PLUS_TIMES, loops.PAIR) and row.dtype.kind in by_numpy.KINDS
+    if is_known and by_numpy.rounds_twice() and not is_worth_compiling(loops.product, room, *arrays):
+        values = entries_as(left, row.dtype), entries_as(right, row.dtype)
+        if code == loops.PAIR:
+            values = np.ones(left.nnz, row.dtype), np.ones(right.nnz, row.dtype)
+        pointers, columns, found = by_numpy.sparse_product(left, right, values)
+        return settled(Csr((left.shape[0], width), pointers, columns, cast(found, dtype), dtype))
+    count = loops.product(*arrays)
     shrink(columns, count)
     shrink(out, count)
     return settled(Csr((left.shape[0], width), pointers, columns, cast(out, dtype), dtype))
@@ -117,7 +124,10 @@ def room_for(left: Csr, right: Csr) -> int:
 def most_stored(left: Csr, right: Csr) -> int:
     """Return at most how many entries a product stores: in each row the pairs that meet, or all columns."""
     pattern = (unsigned(left.pointers), unsigned(left.columns), unsigned(right.pointers))
-    return int(loops.upper_bound(*pattern, right.shape[1]))
+    if is_worth_compiling(loops.upper_bound, left.nnz, *pattern, right.shape[1]):
+        return int(loops.upper_bound(*pattern, right.shape[1]))
+    before = np.append(0, np.cumsum(np.diff(right.pointers)[left.columns], dtype=np.int64))
+    return int(np.minimum(np.diff(before[left.pointers]), right.shape[1]).sum())
 
 
 def num_stored(left: Csr, right: Csr) -> int:

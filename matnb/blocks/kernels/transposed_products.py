@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray, cast, is_sparse, uninitialized
-from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, prefetch
+from matnb.blocks.kernels.by_numpy import KINDS, add_transposed_product
+from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, is_worth_compiling, prefetch
 from matnb.blocks.kernels.frontier_loops import keep_least
 from matnb.blocks.kernels.operands import (
     check_loop_dtype,
@@ -58,6 +59,21 @@ def plus_times_vector(
         factor = wide(x[i])
         for place in range(np.uint64(pointers[i]), np.uint64(pointers[i + _ONE])):
             out[columns[place]] += values[place * apart] * factor
+
+
+def _add_product(
+    pointers: UnsignedArray,
+    columns: UnsignedArray,
+    values: NumericArray,
+    apart: np.uint64,
+    x: NumericArray,
+    out: NumericArray,
+) -> None:
+    arrays = pointers, columns, values, apart, x, out
+    if out.dtype.kind in KINDS and not is_worth_compiling(plus_times_vector, columns.size, *arrays):
+        add_transposed_product(pointers, columns, values, x, out)
+    else:
+        plus_times_vector(*arrays)
 
 
 @compiled
@@ -236,7 +252,7 @@ TRANSPOSED_PRODUCTS = Family("transposed product")
 _TILE = 8  # columns that are scattered together: doubles of one cache line
 
 _VECTOR_LOOPS = {
-    "plus_times": plus_times_vector,
+    "plus_times": _add_product,
     "lor_land": lor_land_vector,
 }
 _MATRIX_LOOPS = {

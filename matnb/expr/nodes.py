@@ -247,6 +247,14 @@ class Elementwise(Expr):
                 return False
         return zero_preserving(self.name, self.input_dtypes, scalars)
 
+    @property
+    def drops_zeros(self) -> bool:
+        """Whether it stores no entry that is 0, as SciPy's: comparisons, choices, sums of two arrays."""
+        if not self.sparse or self.name == "astype":
+            return False
+        is_sum = self.name in ("add", "subtract") and all(one.sparse for one in self.inputs)
+        return is_sum or self.element == np.bool_ or self.name in ("maximum", "minimum", "where")
+
     def _text(self, operands: Sequence[str]) -> str:
         dtype = f", {self.dtype}" if self.name == "astype" else ""
         return f"{self.name}({', '.join(operands)}{dtype})"
@@ -261,6 +269,11 @@ class OnEntries(Elementwise):
 
     def _stays_sparse(self, shape: Shape) -> bool:
         return True
+
+    @property
+    def drops_zeros(self) -> bool:
+        """Not even of comparisons, so that each value is at hand for the next function."""
+        return False
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"{super()._text(operands)} of entries"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 from weakref import WeakSet
 
 import numpy as np
@@ -28,12 +28,7 @@ from matnb.lazy.functions.shaping import concatenate
 from matnb.lazy.labels import check_one_set
 from matnb.lazy.loop import cond
 
-_COMPARISONS = frozenset({"greater", "greater_equal", "less", "less_equal", "equal"})
-_OF_MASKS = frozenset(
-    {
-        "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
-    }
-)  # fmt: skip
+_COMPARISONS = frozenset({"greater", "greater_equal", "less", "less_equal", "equal", "not_equal"})
 _warned: WeakSet[Expr] = WeakSet()  # of the zeros that they store
 _LEAST_NORMAL = np.finfo(np.float64).tiny
 _LARGEST_SUM = 1e300  # of weights, so that what is divided by a sum and multiplied by a weight stays finite
@@ -43,7 +38,7 @@ def graph_from(A: ArrayLike, algorithm: str, by_weight: bool = False) -> DistArr
     """Return the matrix of a graph, a sparse one or a NetworkX graph's, as a DistArray.
 
     A stored entry is an edge, also one that is 0; of a boolean matrix only a True is one. Where a matrix was
-    masked by a product or a comparison, so that it stores zeros, a :class:`matnb.errors.StoredZerosWarning`
+    multiplied by a dense mask, so that it stores zeros, a :class:`matnb.errors.StoredZerosWarning`
     says so, once for a matrix.
 
     Parameters
@@ -89,7 +84,7 @@ def graph_from(A: ArrayLike, algorithm: str, by_weight: bool = False) -> DistArr
     if masked is not None and matrix.expression not in _warned:
         _warned.add(matrix.expression)
         warn(
-            f"{algorithm} of a matrix masked by {masked}: it stores a 0 where the mask is "
+            f"{algorithm} of a matrix masked by {masked}: it stores a 0 where the dense mask is "
             "False, and a stored entry is an edge; A.eliminate_zeros() leaves these out",
             StoredZerosWarning,
         )
@@ -97,48 +92,25 @@ def graph_from(A: ArrayLike, algorithm: str, by_weight: bool = False) -> DistArr
 
 
 def _mask_of(node: Expr) -> str | None:
-    # The comparison or other mask by which a matrix was multiplied or chosen, or from which it was made.
-    seen: set[Expr] = set()
+    # The dense comparison or other mask by which a matrix was multiplied, or from which it was made. What is
+    # sparse stores only what is true.
     while isinstance(node, Elementwise | Transpose):
         if isinstance(node, Transpose):
             node = node.operand
             continue
-        is_chosen = node.name in ("multiply", "where")
-        if not (is_chosen or node.sparse):
+        if node.drops_zeros or not node.sparse:
             return None
-        masks = (
-            one for one in node.inputs
-            if one.dtype == np.bool_ and not (is_chosen and one.size == 1) and _is_mask(one, seen)
-        )  # fmt: skip
-        others = [one for one in node.inputs if one.dtype != np.bool_ and one.size > 1]
-        mask = next(masks, None)
-        if mask is not None and len(others) <= 1:
-            return f"a comparison ({mask.name})" if _is_comparison(mask) else "booleans"
+        wide = [one for one in node.inputs if one.size > 1]
+        mask = next((one for one in wide if one.dtype == np.bool_ and not one.sparse), None)
+        others = [one for one in wide if one.dtype != np.bool_]
+        if node.name == "multiply" and mask is not None and len(others) <= 1:
+            if isinstance(mask, Elementwise) and mask.name in _COMPARISONS:
+                return f"a comparison ({mask.name})"
+            return "booleans"
         if len(others) != 1:  # of two matrices one has an entry where the other is not chosen
             return None
         node = others[0]
     return None
-
-
-def _is_mask(root: Expr, seen: set[Expr]) -> bool:
-    # One that may be False where the matrix has an entry: any dense one, and comparisons and what joins them.
-    # Those in ``seen`` are none, and those that this one is joined from are added.
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if not node.sparse or _is_comparison(node):
-            return True
-        if isinstance(node, Elementwise) and node.name in _OF_MASKS:
-            waiting += node.inputs
-    return False
-
-
-def _is_comparison(node: Expr) -> TypeGuard[Elementwise]:
-    # One that may be False where an entry is stored. That is also != 0, but only of a stored 0.
-    return isinstance(node, Elementwise) and node.name in _COMPARISONS
 
 
 def loops_again(A: ArrayLike, edges: DistArray, directed: bool | None, *compared: DistArray) -> DistArray:

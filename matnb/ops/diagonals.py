@@ -91,13 +91,13 @@ def _(node: Diagonal, operands: Sequence[Value]) -> Value:
 
 @means(DiagonalMatrix)
 def _(node: DiagonalMatrix, operands: Sequence[Value]) -> Value:
-    """Return the matrix of a diagonal, whose zeros are stored."""
+    """Return the matrix of a diagonal, of which a sparse one stores no zeros."""
     values = dense(operands[0])
     if not node.sparse:
         return np.diag(values, node.offset)
-    places = np.arange(len(values))
+    places = np.flatnonzero(values)
     rows, columns = places + max(0, -node.offset), places + max(0, node.offset)
-    return sp.csr_array((values, (rows, columns)), shape=(node.shape[0], node.shape[1]))
+    return sp.csr_array((values[places], (rows, columns)), shape=(node.shape[0], node.shape[1]))
 
 
 @means(Triangle)

@@ -143,7 +143,9 @@ def _sparse_elementwise(node: Elementwise, operands: Sequence[Value]) -> sp.csr_
         else:
             picked = np.broadcast_to(value, node.shape)[keys // node.shape[1], keys % node.shape[1]]
         arguments.append(picked)
-    return from_flat_positions(keys, called(node, arguments), node.shape)
+    found = called(node, arguments)
+    kept = found != 0 if node.drops_zeros else slice(None)
+    return from_flat_positions(keys[kept], np.broadcast_to(found, keys.shape)[kept], node.shape)
 
 
 # Chains of these written into one task a block, whatever their length.
@@ -464,7 +466,8 @@ def _operator(node: Expr, region: Region) -> Operator:
     match node:
         case Elementwise(name, _, input_dtypes, element, output):
             operands = tuple(range(len(input_dtypes)))
-            return Fused((Link(name, input_dtypes, element, output, node.sparse, operands),))
+            link = Link(name, input_dtypes, element, output, node.sparse, operands, node.drops_zeros)
+            return Fused((link,))
         case Broadcast():
             return Stretch(region_shape(region))
         case Create(creation) | Draw(creation):

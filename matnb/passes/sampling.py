@@ -147,7 +147,7 @@ def same_entries(graph: ExprGraph) -> dict[Expr, Expr]:
             # all entries of a pattern are true
             case MaskedMatMul(left, right, Pattern() as mask, _, False) if not (left.sparse and right.sparse):
                 found[node] = found[mask]
-            case Elementwise(name, inputs):
+            case Elementwise(name, inputs) if not node.drops_zeros:
                 stored = {one for one in inputs if one.sparse}
                 absent = {inputs[place] for place in ANNIHILATORS.get(name, ()) if place < len(inputs)}
                 meeting = {found[one] for one in stored & absent or stored}

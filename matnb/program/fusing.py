@@ -137,7 +137,7 @@ def _together(steps: Sequence[Step], members: Sequence[int], num_inputs: int) ->
         values = [numbers[place] for place in steps[member].arguments]
         for link in operator.links:
             arguments = tuple(values[one] for one in link.arguments)
-            links.append(Link(link.name, link.input_dtypes, link.dtype, link.output, link.sparse, arguments))
+            links.append(replace(link, arguments=arguments))
             values.append(len(operands) + len(links) - 1)
         shares = tuple(replace(share, place=values[share.place]) for share in operator.shares)
         outputs = operator.outputs

@@ -20,6 +20,7 @@ from matnb.blocks.kernels.elementwise import (
     shapes_of_links,
 )
 from matnb.blocks.kernels.patterns import same_pattern, settled
+from matnb.blocks.kernels.selecting import prune
 from matnb.blocks.kernels.tile_loops import TILE, run_tiles
 from matnb.blocks.kernels.tiles import FLOAT, TRUTH, form_of, write_tiles
 
@@ -120,7 +121,8 @@ def _one_by_one(links: Sequence[Link], operands: Sequence[Block]) -> Block:
     last = {place: number for number, link in enumerate(links) for place in link.arguments}
     for number, link in enumerate(links):
         read = [one for place in link.arguments if (one := values[place]) is not None]
-        values.append(apply(link.name, read, link.input_dtypes, link.dtype, link.output, link.sparse))
+        made = apply(link.name, read, link.input_dtypes, link.dtype, link.output, link.sparse)
+        values.append(prune([made], 0) if link.drops_zeros else made)
         for place in link.arguments:
             if last[place] == number:
                 values[place] = None
@@ -148,6 +150,10 @@ def _on_one_pattern(links: Sequence[Link], operands: Sequence[Block]) -> Block |
         is_sparse.append(any(is_sparse[place] for place in link.arguments))
         if link.sparse != is_sparse[-1]:
             return None
+    # An entry that is left out counts as the 0 that it is for those that leave out their own zeros too.
+    drops = [link.drops_zeros for link in links]
+    if True in drops and not all(drops[drops.index(True) :]):
+        return None
     values = _tiled(links, arrays) if is_sparse[-1] else None
     if values is None:
         return None
@@ -157,7 +163,8 @@ def _on_one_pattern(links: Sequence[Link], operands: Sequence[Block]) -> Block |
         kept = None if one == dtype.type(1) else np.full(pattern.nnz, one, dtype)
     else:
         kept = values
-    return settled(Csr(pattern.shape, pattern.pointers, pattern.columns, kept, dtype))
+    found = Csr(pattern.shape, pattern.pointers, pattern.columns, kept, dtype)
+    return prune([found], 0) if drops[-1] else settled(found)
 
 
 def _tiled(links: Sequence[Link], arrays: Sequence[NumericArray]) -> NumericArray | None:

@@ -39,7 +39,10 @@ def diagonal(values: Sequence[Block], offset: int, rows: int, columns: int, leng
 def diagonal_matrix(
     values: Sequence[Block], row: int, column: int, shape: tuple[int, int], is_sparse: bool
 ) -> Block:
-    """Return a block of a matrix with a vector's elements on a diagonal, from a row and column on."""
+    """Return a block of a matrix with a vector's elements on a diagonal, from a row and column on.
+
+    A sparse one stores no zeros, as those of SciPy's ``diags_array(v).tocsr()``.
+    """
     vector = to_numpy(values[0])
     if not is_sparse:
         made = np.zeros(shape, vector.dtype)
@@ -50,7 +53,7 @@ def diagonal_matrix(
         return Empty(shape, vector.dtype)
     pointers: IndexArray = np.clip(np.arange(shape[0] + 1) - row, 0, vector.size).astype(np.int32)
     columns = narrow(np.arange(column, column + vector.size))
-    return Csr(shape, pointers, columns, vector.copy(), vector.dtype)
+    return entries_kept(Csr(shape, pointers, columns, vector.copy(), vector.dtype), vector != 0)
 
 
 def triangle(values: Sequence[Block], offset: int, upper: bool) -> Block:

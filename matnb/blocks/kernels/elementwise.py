@@ -38,6 +38,8 @@ class Link:
     ----------
     arguments
         Numbers of its operands: the operands of the chain come first, then the links in their order.
+    drops_zeros
+        Whether a sparse result stores no entry that is 0.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Link:
     output: int
     sparse: bool
     arguments: tuple[int, ...]
+    drops_zeros: bool = False
 
 
 def shapes_of_links(

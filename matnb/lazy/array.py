@@ -252,7 +252,7 @@ class Values(Known):
         TooLargeError
             When the result exceeds the session's ``compute_limit``.
         """
-        block = value_of(self._expression)
+        block = value_of(self._expression, _live_nodes)
         if not isinstance(block, Dense):
             return to_gcxs(block)
         return block.values if block.shape else block.values[()]
@@ -411,7 +411,7 @@ class Values(Known):
                 f"an array of shape {self.shape} has {self.size} elements; only an array with one "
                 "element can be converted to a scalar"
             )
-        number: bool | int | float | complex = to_numpy(value_of(self._expression)).item()
+        number: bool | int | float | complex = to_numpy(value_of(self._expression, _live_nodes)).item()
         return number
 
     def __float__(self) -> float:
@@ -461,7 +461,7 @@ class Values(Known):
         limit = evaluator().limit(self._expression)
         if size > limit:  # the words take longer to make than a remembered number to find
             check_limit(limit, self._expression, size, " ".join(map(str, form)))
-        return to_numpy(value_of(self._expression))
+        return to_numpy(value_of(self._expression, _live_nodes))
 
     def tolist(self) -> Any:
         """Compute the array and return it as nested lists of Python's numbers, or one number.

@@ -11,8 +11,8 @@ import numpy as np
 
 from matnb.blocks.creation import Full
 from matnb.expr.closure_conversion import closed
-from matnb.expr.control import Body, Final, Loop, Variable, keep_algorithms
-from matnb.expr.interning import node_fields
+from matnb.expr.control import Body, Cond, Final, Loop, Variable, keep_algorithms
+from matnb.expr.kinds import kind_of
 from matnb.expr.nodes import (
     Broadcast,
     Create,
@@ -104,27 +104,6 @@ def repetitions(
         For each event whether it is of those of which one must be in each repetition.
     """
     return _Finder(sequence, known).found(np.array(needed, bool))
-
-
-def kind_of(node: Expr) -> Hashable:
-    """Return what two expressions have in common that differ at most in what they are made from."""
-    values = tuple(_plain(getattr(node, name)) for name in node_fields(type(node)).parameter_names)
-    return type(node), values, node.shape, node.dtype, node.sparse, len(node.operands)
-
-
-def _plain(value: object) -> Hashable:
-    # 1, 1.0 and True are equal, as 0.0 and -0.0 are, and slices have no hash.
-    match value:
-        case Body():
-            return value.digest
-        case tuple():
-            return tuple(map(_plain, value))
-        case slice():
-            return slice, value.start, value.stop, value.step
-        case bool() | int() | float() | complex():
-            return type(value), repr(value)
-    assert isinstance(value, Hashable)
-    return value
 
 
 def places_read(reads: Sequence[Read]) -> Iterator[int]:
@@ -330,6 +309,7 @@ def rolled(
         sequence = [node for node in sequence if node in reached and node not in known]
         if not _may_repeat(sequence):
             break
+        sequence = _with_all_results(sequence)
         new = _first_loop(sequence, wanted, known, {become[node] for node in live}, tries)
         if new is None:
             break
@@ -356,6 +336,24 @@ def _first_loop(
         except _Refused:
             continue
     return None
+
+
+def _with_all_results(sequence: Sequence[Expr]) -> list[Expr]:
+    # What is read of one loop or branch is an event of each like it, and comes next to it: so what is read
+    # after the last repetition alone, such as how a solver ended, is of the repetition too.
+    controls = [node for node in sequence if isinstance(node, Loop | Cond)]
+    kinds = {node: kind_of(node) for node in controls}
+    read: dict[Hashable, set[int]] = {kind: set() for kind in kinds.values()}
+    for node in sequence:
+        if isinstance(node, Final) and node.control in kinds:
+            read[kinds[node.control]].add(node.place)
+    complete: list[Expr] = []
+    for node in sequence:
+        if not isinstance(node, Final) or node.control not in kinds:
+            complete.append(node)
+        if node in kinds:
+            complete.extend(Final(node, place) for place in sorted(read[kinds[node]]))
+    return complete
 
 
 def _may_repeat(sequence: Sequence[Expr]) -> bool:
@@ -416,8 +414,11 @@ class _Rolling:
         found = self._found
         old: dict[int, int] = {}
         for place in range(found.last, found.end):
-            for back in places_read(found.read_at(place)):
+            reads = found.read_at(place)
+            for back in places_read(reads):
                 if place - back < found.last:
+                    if reads == (back,) and isinstance(found.sequence[place], Final):
+                        raise _Refused  # of a loop or branch only a number could go on
                     slot, age = self._slot(place - back)
                     old[slot] = max(old.get(slot, 0), age - 1)
         if max(old.values(), default=0) > _MOST_OLD:
@@ -428,6 +429,8 @@ class _Rolling:
         # What some expressions are made from, down to the events that are read from outside.
         order = topological(nodes, Either(self._known, self._places))
         for node in order:
+            if isinstance(node, Final) and node.control in self._places and node not in self._places:
+                raise _Refused
             if node in self._places:
                 slot, age = self._slot(self._places[node])
                 if age > max(_OLDEST, self._old.get(slot, 0)):

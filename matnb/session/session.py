@@ -245,11 +245,13 @@ class Session:
             nodes = self.rolled(nodes)
             for node in nodes:
                 self._store.pin(node)
-            self.make(nodes)
+            self._make(nodes)
 
     def make(self, nodes: Sequence[Expr]) -> None:
         """Compute expressions in one run, and remember their arrays."""
-        nodes = self.rolled(nodes)
+        self._make(self.rolled(nodes))
+
+    def _make(self, nodes: Sequence[Expr]) -> None:
         if self._interpreter.is_used:
             for node in nodes:
                 self._interpreter.make(node)

@@ -21,6 +21,7 @@ from matplotlib.image import AxesImage
 from matplotlib.text import Text
 
 import matnb as mn
+from matnb.lazy import evaluator as hook
 from matnb.lazy.element_reads import CHUNK_BYTES
 
 pytestmark = [
@@ -328,6 +329,79 @@ def test_loops_over_elements_give_numpys_numbers_in_few_runs(name: str, kind: st
         assert [type(one) for one in found] == [type(one) for one in expected]
     assert len(fetched.sizes) <= 4
     assert fetched.largest <= CHUNK_BYTES
+
+
+READS = {
+    "array of elements": lambda x: np.array([x[1], x[2], x[7], x[6]]),
+    "array of one": lambda x: [np.asarray(x[place], float) for place in range(9)],
+    "array of rows": lambda x: np.array([x.reshape(-1, 5)[place] for place in range(9)]),
+    "array of a column": lambda x: np.array([x.reshape(-1, 5)[place, 3] for place in range(9)]),
+    "stacked": lambda x: np.stack([x[3], x[4], x[5]]),
+    "assigned": lambda x: _assigned(np.zeros(4), [x[0], x[1], x[2], x[3]]),
+    "range": lambda x: np.linspace(x[4], x[5], 3),
+}
+
+
+def _assigned(array: np.ndarray, values: object) -> np.ndarray:
+    array[:] = values
+    return array
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_elements_that_follow_each_other_are_arrays_without_axes(read: Callable[[Any], Any]) -> None:
+    array = _given(Y).persist()
+    list(itertools.islice(array, 3))
+    for _ in range(2):
+        np.testing.assert_array_equal(read(array), read(Y), strict=True)
+
+
+def test_lines_are_drawn_at_elements_that_follow_each_other() -> None:
+    def lines(values: Any) -> list[np.ndarray]:
+        axes = Figure().add_subplot()
+        drawn = [axes.axhline(values[3]), axes.axvline(values[4]), *axes.plot(values[5], values[6], "o")]
+        return [np.asarray(one.get_xydata(), float) for one in drawn]
+
+    np.testing.assert_array_equal(np.concatenate(lines(_given(Y).persist())), np.concatenate(lines(Y)))
+
+
+def _steps(x: Any, see: Callable[[Any], Any], count: int) -> list[Any]:
+    seen = []
+    for _ in range(count):
+        x = x + 0.1 * (np.roll(x, 1) - 2 * x + np.roll(x, -1))
+        seen.append(see(x))
+    return seen
+
+
+@pytest.mark.parametrize("see", [np.sum, lambda x: x[3], lambda x: x, lambda x: x[1:3].max() - x.mean()])
+def test_what_each_step_of_a_loop_gave_is_made_in_few_runs(see: Callable[[Any], Any]) -> None:
+    expected = np.array(_steps(Y, see, 70))
+    seen = _steps(_given(Y), see, 70)
+    evaluator, made = hook.evaluator(), []
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(evaluator, name)
+
+        def persist(self, nodes: Any) -> None:
+            made.append(len(nodes))
+            evaluator.persist(nodes)
+
+    hook.set_evaluator(Counting())
+    try:
+        found = np.array(seen)
+    finally:
+        hook.set_evaluator(evaluator)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert made == [4, 16, 49]
+
+
+def test_unlike_values_and_those_without_a_common_past_are_made_when_they_are_asked_for() -> None:
+    array = _given(Y) * 2
+    others = [(_given(Y) * (3 + place)).sum() for place in range(5)]
+    later = [array + place for place in range(5)]
+    for one in (others[0], others[1], later[0], array.sum(), later[1]):
+        one.compute()
+    assert [one.layout is not None for one in others[2:] + later[3:]] == [False] * 5
 
 
 def test_a_loop_over_a_large_array_reads_as_far_as_it_goes() -> None:

@@ -167,6 +167,27 @@ def test_what_is_no_loop_of_a_script_stays(source: str) -> None:
     assert loops_of_script(source) == []
 
 
+@pytest.mark.parametrize("count", [3, 4, 5, 9])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x, y = mn.iterate(step, x, max_iterations=3)",
+        "x, y = mn.iterate(step, x, until=lambda old, new: abs(new - old).sum() < 40, max_iterations=9)",
+        "x, y = mn.iterate(step, x + y, max_iterations=3)",
+        "(x, z), y = mn.iterate(lambda xz: (step(xz[0]) + xz[1], xz[1] + 1), (x, x * 2), max_iterations=3)\n"
+        "y = y + z",
+        "z, y = mn.iterate(step, x, max_iterations=2)\nx = z % 5\ny = y + z.sum()",
+    ],
+)
+@pytest.mark.parametrize("asked", ["x", "y", "x + y"])
+def test_what_an_inner_loop_gives_beside_its_array_can_be_asked_for(
+    source: str, count: int, asked: str
+) -> None:
+    lines = ["x, y, step = x0, x0 * 0, lambda x: (A @ x) % 7", f"for _ in range({count}):"]
+    lines += [f"    {line}" for line in source.splitlines()] + [f"x = {asked}"]
+    loops_of_script("\n".join(lines))
+
+
 @pytest.mark.parametrize("source", UNROLLED.values(), ids=UNROLLED)
 def test_what_is_no_loop_or_better_without_stays(source: str) -> None:
     space, record = cell(source)

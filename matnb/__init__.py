@@ -17,6 +17,7 @@ import numpy as _np
 from matnb import errors, graph, learn, linalg, nested, sources
 from matnb.blocks.semiring import semiring
 from matnb.calls.boundary import guard as _guard
+from matnb.calls.other_libraries import own_of_another as _own_of_another
 from matnb.errors import CellCancelled, MatnbError
 from matnb.health.doctor import doctor
 from matnb.lazy import functions as _functions  # noqa: F401  registers NumPy's functions
@@ -158,8 +159,9 @@ _INSTEAD = errors.ways(
         "DataFrame from_pandas from_polars from_arrow": "mn.table(frame)", "Series": "mn.asarray(values)",
         "read_excel read_json read_sql read_html": "mn.table(pd.read_excel(path)), with pandas's own reader",
         "to_datetime": 't["when"].to_datetime(format), or mn.load, which reads times',
-        "to_numeric": 't["price"].to_float(errors="coerce"), of text', "cut": "np.digitize(x, bins)",
-        "qcut": "np.digitize(x, np.quantile(x, [0.25, 0.5, 0.75]))", "isna isnull": "x.isna()",
+        "to_numeric": 't["price"].to_float(errors="coerce"), of text',
+        "cut": "np.digitize(x, bins, right=True), from 1",
+        "qcut": "np.digitize(x, np.quantile(x, [0.25, 0.5, 0.75]), right=True)", "isna isnull": "x.isna()",
         "get_dummies": 't.with_columns(row=np.arange(len(t))).pivot("row", "zone")',
         "from_array from_numpy from_scipy matrix tensor": "mn.asarray(A)",
         "csr_array csr_matrix csc_array csc_matrix": (
@@ -181,6 +183,10 @@ _INSTEAD = errors.ways(
         "delayed": "it as it is: nothing is computed until a value is asked for",
         "from_dask": "mn.asarray(x), within compute_limit",
         "from_delayed": "mn.map_blocks, or mn.sources.calls",
+        "from_zarr from_npy_stack from_tiledb open_zarr": (
+            "mn.asarray(dataset), of what zarr, h5py or NumPy opened, within compute_limit"
+        ),
+        "store": "mn.save(x, path)", "crosstab pivot": 't.pivot("zone", "hour", "fare")',
         "init": "mn.start()", "Client": "mn.start(), or mn.connect(address) for a cluster that runs",
         "LocalCluster": "mn.start(workers=n)", "shutdown": "mn.stop()", "get_client": "mn.current_session()",
     }
@@ -199,9 +205,10 @@ def __getattr__(name: str) -> _Any:
     raise errors.no_attribute("module 'matnb'", name, instead=lambda: _instead_of(name))
 
 
-_MADE_BY_SCIPY = frozenset(
-    {"block_diag", "bmat", "diags", "diags_array", "dok_matrix", "lil_array", "lil_matrix", "random_array"}
-)
+_MADE_BY_SCIPY = (
+    "block_diag", "bmat", "diags", "diags_array", "dok_matrix", "lil_array", "lil_matrix", "random_array",
+    "block_array", "bsr_array", "bsr_matrix", "dia_array", "dia_matrix", "dok_array", "eye_array", "spdiags",
+)  # fmt: skip
 
 
 def _instead_of(name: str) -> str:
@@ -213,9 +220,13 @@ def _instead_of(name: str) -> str:
         return _INSTEAD.get(name) or f"write {known[name]}"
     if name in _MADE_BY_SCIPY:
         return f"write mn.asarray(scipy.sparse.{name}(...))"
-    if hasattr(_np, name):
+    for words in (graph._INSTEAD, linalg._INSTEAD, learn._INSTEAD):
+        if name in words:
+            return words[name]
+    if name in dir(_np):
         return f"docs/coverage.md lists what there is; compute first: np.{name}(x.compute())"
-    return errors.meant(name, known, lambda one: known[str(one)])
+    own = graph._instead_of(name) or _own_of_another(name)
+    return own or errors.meant(name, known, lambda one: known[str(one)])
 
 
 def load_ipython_extension(shell: _Any) -> None:

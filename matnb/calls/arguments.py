@@ -49,7 +49,7 @@ _OF_FUNCTIONS = {
     "KMeans MiniBatchKMeans": _ways({"k clusters num_clusters": "n_clusters", "seed": "random_state"}),
     "LogisticRegression": _ways(
         {
-            "penalty": 'it is L2, as strong as 1 / C; write mn.learn.SGDClassifier(penalty="l1") for another',
+            "penalty": 'it is L2; write mn.learn.SGDClassifier(penalty="l1") for another',
             "l1_ratio": 'write mn.learn.SGDClassifier(penalty="elasticnet", l1_ratio=0.15)',
             "multi_class dual intercept_scaling warm_start": "leave it out",
         }

@@ -85,8 +85,8 @@ _INSTEAD = ways(
         "edge_betweenness_centrality": "mn.graph.edge_betweenness(A)",
         "closeness_centrality": "mn.graph.closeness(A)",
         "harmonic_centrality": "mn.graph.harmonic(A)",
-        "katz_centrality katz_centrality_numpy": "mn.graph.katz(A)",
-        "eigenvector_centrality_numpy": "mn.graph.eigenvector_centrality(A)",
+        "katz_centrality katz_centrality_numpy": "mn.graph.katz(A).values",
+        "eigenvector_centrality_numpy": "mn.graph.eigenvector_centrality(A).values",
         "number_connected_components number_weakly_connected_components": (
             "mn.graph.connected_components(A).number"
         ),
@@ -137,7 +137,7 @@ _INSTEAD = ways(
 
 def _instead_of(name: str) -> str:
     # What to write: here, or with NetworkX, where somebody has loaded it.
-    if name in _INSTEAD or not hasattr(sys.modules.get("networkx"), name):
+    if name in _INSTEAD or not callable(getattr(sys.modules.get("networkx"), name, None)):
         return _INSTEAD.get(name, "")
     return f"compute it there: nx.{name}(nx.from_scipy_sparse_array(A.to_scipy()))"
 

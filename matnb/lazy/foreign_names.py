@@ -16,7 +16,7 @@ from matnb.lazy.registry import FUNCTIONS
 _INSTEAD = ways(
     {
         "numpy values A": "x.to_numpy()",
-        "to_list": "x.tolist()", "getnnz": "x.nnz", "flat": "x.ravel()", "tofile": "mn.save(x, path)",
+        "to_list": "x.tolist()", "getnnz": "x.nnz", "flat": "x.ravel()", "dt": "t[name].dt, of times",
         "to_pandas to_frame": "pandas.DataFrame(np.asarray(x))",
         "name": "the name itself: t[name]", "rank": "scipy.stats.rankdata(np.asarray(x))",
         "head": "x[:5]", "tail": "x[-5:]", "iloc loc iat": "x[rows, columns]",
@@ -27,7 +27,8 @@ _INSTEAD = ways(
         "apply map applymap map_blocks": "mn.map_blocks(fn, x)", "visualize": "mn.visualize(x)",
         "rechunk": "mn.repartition(x, n)", "chunks chunksize numblocks npartitions": "x.layout",
         "map_overlap": "mn.rolling(x, n)", "topk": "mn.topk(x, n)", "hist": "np.histogram(x), or plt.hist(x)",
-        "store to_hdf5 to_zarr": "mn.save(x, path)", "compute_chunk_sizes": "x.shape, which is known",
+        "store to_hdf5 to_zarr tofile to_csv to_excel": "mn.save(x, path)",
+        "compute_chunk_sizes": "x.shape, which is known",
         "dask to_delayed to_dask_dataframe": "dask.array.from_array(x.compute())",
         "H": "x.conj().T", "getrow": "x[[i]]", "getcol": "x[:, [j]]", "setdiag": "np.fill_diagonal(x, value)",
         "indices indptr row col coords format": "x.to_scipy(), which has it",
@@ -36,7 +37,7 @@ _INSTEAD = ways(
         "number_of_nodes order": "len(A)",
         "number_of_edges": "A.nnz, in which a pair counts twice if A is symmetric",
         "has_edge": "A[u, v] != 0", "subgraph": "A[vertices][:, vertices]",
-        "add_edge add_weighted_edges_from": "A[u, v] = 1", "is_directed": "(A != A.T).nnz > 0",
+        "add_edge add_weighted_edges_from": "A[u, v] = 1", "is_directed": "(A != A.T).any()",
         "nbunch_iter adj": (
             "mn.graph.pagerank(A) and the like; for NetworkX nx.from_scipy_sparse_array(A.to_scipy())"
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from datetime import date, timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ from matnb.ops.joining import Concatenate
 
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 Options = dict[str, object]
+_UNLIKE_BITS = (str, bytes, np.datetime64, np.timedelta64, date, timedelta)  # compared, and never & or |
 
 
 def called(ufunc: np.ufunc, method: str, inputs: Sequence[object], options: Options) -> object:
@@ -139,6 +141,9 @@ def _called(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> obje
         raise UnsupportedError(f"np.{ufunc.__name__}({', '.join(options)}=) is not supported: leave it out")
     if casting not in _CASTINGS:
         raise OptionError(f"casting={casting!r}; {suggestion(casting, _CASTINGS)}")
+    if ufunc.__name__ in ufuncs.BEFORE_COMPARISONS and any(isinstance(one, _UNLIKE_BITS) for one in inputs):
+        kinds = " and ".join(type(one).__name__ for one in inputs)
+        raise DTypeError(f"{ufunc.__name__} of {kinds}{ufuncs.BRACKETS}")
     operands: list[Operand] = list(map(operand_of, inputs))
     if casting != "same_kind" or signature is not None:
         operands, dtype = _converted(ufunc, operands, dtype, casting, signature)

@@ -71,7 +71,8 @@ def _usual_number(value: Weak, dtype: np.dtype) -> Literal:
     return literal(value, dtype)
 
 
-_BEFORE_COMPARISONS = ("bitwise_and", "bitwise_or", "bitwise_xor")  # of operators that bind more closely
+BEFORE_COMPARISONS = ("bitwise_and", "bitwise_or", "bitwise_xor")  # of operators that bind more closely
+BRACKETS = "; write comparisons in brackets: (a > 5) & (b > 1)"
 
 
 class _Loop(NamedTuple):
@@ -96,7 +97,7 @@ def _loop(ufunc: np.ufunc, kinds: tuple[np.dtype | type, ...], dtype: np.dtype |
             found = ufunc.resolve_dtypes(given, signature=(*(None,) * ufunc.nin, *(dtype,) * ufunc.nout))
     except TypeError:
         listed = ", ".join(kind.__name__ if isinstance(kind, type) else str(kind) for kind in kinds)
-        brackets = "; write comparisons in brackets: (a > 5) & (b > 1)" if name in _BEFORE_COMPARISONS else ""
+        brackets = BRACKETS if name in BEFORE_COMPARISONS else ""
         raise DTypeError(f"{name} is not defined for dtypes {listed}{brackets}") from None
     return _Loop(name, found[: ufunc.nin], found[ufunc.nin :])
 

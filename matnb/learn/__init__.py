@@ -5,6 +5,8 @@ names that end in an underscore, as DistArrays. What does not converge gives wha
 with a :class:`matnb.errors.ConvergenceWarning`.
 """
 
+import sys
+
 from matnb.errors import offered, ways
 from matnb.learn import models
 from matnb.learn.als import ALS
@@ -111,8 +113,9 @@ _OF_SKLEARN = {
     "manifold": "TSNE Isomap",
     "neural_network": "MLPClassifier MLPRegressor",
 }
+_TAKES_OURS = "scikit-learn's own takes these estimators and DistArrays"
 _INSTEAD = {
-    name: f"scikit-learn's own takes these estimators and DistArrays: sklearn.{module}.{name}"
+    name: f"{_TAKES_OURS}: sklearn.{module}.{name}"
     for module, names in _OF_SKLEARN.items()
     for name in names.split()
 } | ways(
@@ -126,4 +129,15 @@ _INSTEAD = {
         "linear_model cluster decomposition neighbors": "mn.learn.Ridge and so on, all in mn.learn itself",
     }
 )  # fmt: skip
-__getattr__, __dir__ = offered(__name__, __all__, lambda name: _INSTEAD.get(name, ""))
+
+
+def _instead_of(name: str) -> str:
+    # What to write: here, or with scikit-learn's module that has it, where somebody has loaded it.
+    loaded = ((one, sys.modules.get(f"sklearn.{one}")) for one in ("linear_model", *_OF_SKLEARN))
+    ways = (
+        f"{_TAKES_OURS}: sklearn.{one}.{name}" for one, its in loaded if callable(getattr(its, name, None))
+    )
+    return _INSTEAD.get(name) or next(ways, "")
+
+
+__getattr__, __dir__ = offered(__name__, __all__, _instead_of)

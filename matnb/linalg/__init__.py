@@ -57,20 +57,26 @@ _INSTEAD = ways(
             "or scipy.sparse.linalg.spsolve(A.to_scipy().tocsc(), np.asarray(b)) where A fits in this process"
         ),
         "eigs": "mn.linalg.eigsh(A) if A is symmetric, else scipy.sparse.linalg.eigs(A.to_scipy())",
-        "expm": "mn.linalg.expm_multiply(A, x) for expm(A) @ x",
+        "expm": "mn.linalg.expm_multiply(A, b), which is the product of the exponential with b",
         "LinearOperator aslinearoperator": (
             "scipy.sparse.linalg.aslinearoperator(A): a DistArray has matvec and rmatvec"
         ),
-        "cho_factor": "mn.linalg.cholesky(A)", "cho_solve": "mn.linalg.solve_triangular(L, b, lower=True)",
+        "cho_factor": "mn.linalg.cholesky(A)", "cho_solve": (
+            "mn.linalg.solve_triangular(L.T, mn.linalg.solve_triangular(L, b, lower=True))"
+        ),
     }
 )  # fmt: skip
 
 
 def _instead_of(name: str) -> str:
     # What to write: here, or with SciPy.
-    if name in _INSTEAD or name in np.linalg.__dir__() or not hasattr(sys.modules.get("scipy.linalg"), name):
+    if name in _INSTEAD or name in np.linalg.__dir__():
         return _INSTEAD.get(name, "")
-    return f"compute first: scipy.linalg.{name}(A.compute())"
+    if callable(getattr(sys.modules.get("scipy.linalg"), name, None)):
+        return f"compute first: scipy.linalg.{name}(A.compute())"
+    if callable(getattr(sys.modules.get("scipy.sparse.linalg"), name, None)):
+        return f"compute first: scipy.sparse.linalg.{name}(A.to_scipy())"
+    return ""
 
 
 __getattr__, __dir__ = offered(__name__, __all__, _instead_of)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +34,7 @@ from matnb.program.plan import Stored
 from matnb.session.array_facts import array_facts
 from matnb.session.memo import Memo, RememberedResults
 from matnb.session.naming import lose
-from matnb.session.progress_line import TerminalLine
+from matnb.session.progress_line import TerminalLine, write_line
 from matnb.session.session import Session
 from matnb.session.settings import config_with, rebalancing_from
 from matnb.session.simulation import cluster_of, simulated
@@ -349,7 +348,7 @@ def current_session() -> Session:
             session = start()
             if _process.has_stopped:
                 words = f"it starts again with {session.cluster.description}"
-                print(f"matnb was stopped; {words}: mn.start(...) chooses otherwise", file=sys.stderr)
+                write_line(f"matnb was stopped; {words}: mn.start(...) chooses otherwise")
         return session
 
 

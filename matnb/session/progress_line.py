@@ -61,6 +61,12 @@ def shows_progress() -> bool:
     return progress_from_environment() if _is_wanted is None else _is_wanted
 
 
+def write_line(text: str) -> None:
+    """Write a line on standard error, where there is one."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"{text}\n")
+
+
 class RunProgress:
     """How far a run is that is no loop, as the line in a terminal and the one under a cell tell it.
 

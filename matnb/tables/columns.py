@@ -477,7 +477,8 @@ class Column:
             refuse_dask(name, "a column of a table")
             raise AttributeError(name)
         known = [one for one in dir(type(self)) if not one.startswith("_")]
-        raise no_table_name(f"a column of {self._word()}", name, OF_COLUMNS, lambda: known)
+        ways = next(one for kind, one in OF_COLUMNS.items() if self._word().startswith(kind))
+        raise no_table_name(f"a column of {self._word()}", name, ways, lambda: known)
 
     def _word(self) -> str:
         return str(self.dtype)
@@ -604,6 +605,15 @@ class OrderedColumn(Column, ABC):
 
     def __ge__(self, other: object) -> DistArray:
         return self._compared(other, lambda a, b: a >= b)
+
+    def __and__(self, other: object) -> NoReturn:
+        # They bind more closely than comparisons: no brackets make `a == "x" & b > 1` mean `"x" & b` first.
+        raise DTypeError(
+            f"& and | of a column of {self._word()}: write comparisons in brackets, as in "
+            '(t["zone"] == "a") & (t["fare"] > 5)'
+        )
+
+    __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __and__
 
 
 class TextColumn(HasText, OrderedColumn):

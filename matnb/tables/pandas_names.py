@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 
-from matnb.errors import meant, no_attribute, ways
+from matnb.errors import meant, near_name, no_attribute, ways
 
 OF_TABLES = ways(
     {
@@ -16,65 +17,108 @@ OF_TABLES = ways(
         "query eval": 't[(t["fare"] > 5) & (t["zone"] == "a")], with brackets around each condition',
         "insert with_column": "t.with_columns(name=values)", "pop": 't["name"], and t.drop(columns="name")',
         "drop_nulls": "t.dropna(columns)", "fill_null": "t.fillna(value)", "fill_nan": "t.fillna(value)",
-        "pivot_table crosstab": "t.pivot(rows, columns, values)", "unpivot": "t.melt in polars",
+        "pivot_table crosstab": 't.pivot("zone", "hour", "fare")',
         "values": "t.to_numpy(), or t.to_matrix(columns)", "group_by": "t.groupby(columns)",
         "write_parquet write_csv to_json to_excel to_sql to_hdf": "mn.save(t, path), or t.to_pandas()",
         "n_unique": "t.nunique()", "height": "len(t)", "width": "len(t.columns)",
         "iterrows itertuples iter_rows": "t.to_pandas().itertuples(); column arithmetic needs no loop",
-        "sort": "t.sort_values(columns, ascending=False)", "top_k": "t.nlargest(n, columns)",
+        "sort": "t.sort_values(columns)", "top_k": "t.nlargest(n, columns)",
         "resample": 't.groupby("pickup", freq="D")',
         "bottom_k": "t.nsmallest(n, columns)", "join": 't.merge(other, on="zone", how="left")',
         "set_index index": 't[t["id"] == value]: a table has no index, and rows are picked by their values',
         "append extend vstack": "mn.concat([t, u])", "T transpose": "t.to_matrix(columns).T",
-        "apply applymap transform": 't["fare"] * 2, np.log(t["fare"]) or t["zone"].map(fn)',
+        "apply applymap transform map": 't["fare"] * 2, np.log(t["fare"]) or t["zone"].map(fn)',
         "agg aggregate": "t.describe(), t.mean() and the like",
-        "cumsum cumprod cummax cummin rank": 'np.cumsum(t["fare"]) and the like, a column at a time',
-        "shift diff pct_change": 't["fare"].shift(1), a column at a time', "mode": 't["zone"].mode()',
+        "cumsum": 'np.cumsum(t["fare"]), a column at a time', "cumprod": 'np.cumprod(t["fare"])',
+        "cummax": 'np.maximum.accumulate(t["fare"])', "cummin": 'np.minimum.accumulate(t["fare"])',
+        "rank": 'scipy.stats.rankdata(np.asarray(t["fare"]))',
+        "shift": 't["fare"].shift(1), a column at a time', "diff": 't["fare"].diff()',
+        "pct_change": 't["fare"] / t["fare"].shift(1) - 1', "mode": 't["zone"].mode()',
         "unique": 't["zone"].unique(), or t.drop_duplicates(columns)', "rolling": 'mn.rolling(t["fare"], n)',
         "interpolate": "t.ffill(), or np.interp(x, xp, fp)", "get": 't["fare"]',
         "plot hist boxplot": 'mn.plot(t["fare"])', "compute": "t.to_pandas()",
         "hvplot": "t.to_pandas().hvplot, after import hvplot.pandas",
-        "idxmax idxmin": 't["fare"].idxmax()', "memory_usage": 't["fare"].nbytes',
-        "add_prefix add_suffix": 't.rename(columns=lambda name: "x_" + name)',
-        "skew kurt kurtosis sem": "scipy.stats on np.asarray(t[\"fare\"])",
+        "idxmax": 't["fare"].idxmax()', "idxmin": 't["fare"].idxmin()', "memory_usage": 't["fare"].nbytes',
+        "add_prefix": 't.rename(columns=lambda name: "x_" + name)',
+        "add_suffix": 't.rename(columns=lambda name: name + "_x")',
+        "skew kurt kurtosis sem": 'scipy.stats.skew(np.asarray(t["fare"])) and the like',
     }
 )  # fmt: skip
 
-_ELSEWHERE = "sort_index melt stack unstack explode join_asof lookup xs wide_to_long"
+_ELSEWHERE = "sort_index melt unpivot stack unstack explode join_asof lookup xs wide_to_long"
 OF_TABLES |= dict.fromkeys(
     _ELSEWHERE.split(), "do it in pandas or polars, from t.to_pandas() or t.to_polars(), then mn.table(frame)"
 )
 
-OF_COLUMNS = ways(
+_OF_ALL_COLUMNS = ways(
     {
-        "dt": "x.to_datetime(format).dt.hour, of text", "str": "x.map(fn) for distinct values",
-        "categories cat": "x.unique(), or x.codes", "is_null": "x.isna()", "is_not_null": "x.notna()",
-        "is_in": "x.isin(values)", "n_unique": "x.nunique()", "is_between": "x.between(left, right)",
-        "values": "x.to_numpy()", "floor round ceil": "x.dt.floor(freq)", "cast": "x.astype(dtype)",
-        "fill_null": "x.fillna(value)", "drop_nulls": "x.dropna()", "apply": "x.map(fn)",
-        "iloc loc iat at": "x[:5], x[mask], or x[[3, 1]]", "drop_duplicates": "x.unique()",
-        "to_dict": "x.tolist()", "to_frame": "mn.table({name: x})", "index": "np.arange(len(x))",
-        "strftime": "x.dt.strftime(format)", "date": 'x.to_unit("D")',
-        "tz_convert tz tz_localize": "x.to_zone(name), and x.to_zone(None) for times of its clocks",
-        "plot hist": "mn.plot of numbers, such as x.value_counts()[\"count\"]",
+        "is_null": "x.isna()", "is_not_null": "x.notna()", "is_in": "x.isin(values)",
+        "n_unique": "x.nunique()", "is_between": "x.between(left, right)", "values": "x.to_numpy()",
+        "cast": "x.astype(dtype)", "fill_null": "x.fillna(value)", "drop_nulls": "x.dropna()",
+        "apply": "x.map(fn)", "iloc loc iat at": "x[:5], x[mask], or x[[3, 1]]",
+        "drop_duplicates": "x.unique()", "to_dict": "x.tolist()", "to_frame": "mn.table({name: x})",
+        "index": "np.arange(len(x))",
     }
 )  # fmt: skip
+_CLOCK = "year month day hour minute second weekday strftime date tz_convert tz tz_localize"
+# Of columns of each kind, by what their dtypes begin with: what a way names must be there.
+OF_COLUMNS = {
+    "text": _OF_ALL_COLUMNS | ways(
+        {
+            f"dt {_CLOCK}": "x.to_datetime(format).dt, of text that has times",
+            "categories cat": "x.unique(), or x.codes", "floor round ceil": "np.floor(x.to_float())",
+            "plot hist": 'mn.plot(x.value_counts()["count"])',
+            "persist layout nbytes": "x.codes, an array of the numbers that stand for texts",
+        }
+    ),
+    "datetime64": _OF_ALL_COLUMNS | ways(
+        {
+            "str": "x.dt.strftime(format).str", "categories cat": "x.unique()",
+            "floor": "x.dt.floor(freq)", "round": '(x + np.timedelta64(30, "m")).dt.floor("h"), for hours',
+            "ceil": '(x - np.timedelta64(1, "us")).dt.floor("h") + np.timedelta64(1, "h"), for hours',
+            "strftime": "x.dt.strftime(format)", "date": 'x.to_unit("D")',
+            "tz_convert": "x.dt.tz_convert(name)", "tz": "x.dt.tz", "tz_localize": "x.dt.tz_localize(name)",
+            "plot hist": 'mn.plot(x.dt.hour), or mn.plot of another number',
+            "persist layout nbytes": "x.codes, an array of the units since 1970",
+        }
+    ),
+    "timedelta64": _OF_ALL_COLUMNS | ways(
+        {
+            "str": "x.map(str)", "categories cat": "x.unique()", "floor round ceil": "x.dt.floor(freq)",
+            f"{_CLOCK}": "x.dt.days, x.dt.seconds or x.dt.total_seconds(): these are durations",
+            "plot hist": "mn.plot(x.dt.total_seconds())",
+            "persist layout nbytes": "x.codes, an array of the units",
+        }
+    ),
+    "": _OF_ALL_COLUMNS | ways(
+        {
+            f"dt {_CLOCK}": 'x.map(str).to_datetime("%Y%m%d").dt, of numbers such as 20240131',
+            "str": "x.map(str).str", "categories cat": "x.unique()",
+            "floor round ceil": "np.floor(x)", "plot hist": "mn.plot(x.dropna())",
+            "persist layout nbytes": "x.dropna(), an array of the numbers that are there",
+        }
+    ),
+}  # fmt: skip
 
 OF_TIMES = ways(
     {
-        "ceil round": "x.dt.floor(freq), and np.where(x > floor, ...)", "time": "x - x.dt.normalize()",
+        "round": '(x + np.timedelta64(30, "m")).dt.floor("h"), for hours', "time": "x - x.dt.normalize()",
         "to_period": 'x.dt.floor("MS")', "to_pydatetime": "x.to_numpy().astype(object)",
         "week weekofyear": 'x.dt.isocalendar()["week"]', "components": "x.dt.days and x.dt.seconds",
-        "daysinmonth": "x.dt.days_in_month", "nanosecond": "x.codes % 1000", "truncate": "x.truncate(unit)",
+        "daysinmonth": "x.dt.days_in_month", "nanosecond": 'x.to_unit("ns").codes % 1000',
+        "ceil": '(x - np.timedelta64(1, "us")).dt.floor("h") + np.timedelta64(1, "h"), for hours',
+        "truncate": "x.dt.floor(freq)",
         "as_unit": "x.to_unit(unit)",
     }
 )  # fmt: skip
 
 OF_TEXTS = ways(
     {
-        "join": 'x.str.split(sep).str.join(other)', "findall": "x.str.count(pat) or x.str.extract(pat)",
-        "extractall": "x.str.extract(pat)", "encode decode": "x.map(lambda text: text.encode())",
-        "wrap translate": "x.map(lambda text: ...)", "get_dummies": "x.map, or t.pivot",
+        "join": "x.map(sep.join)",
+        "findall extractall": "x.str.count(pat), or x.str.extract(pat) for the first",
+        "encode decode": "[text.encode() for text in x.tolist()]: columns of bytes there are none",
+        "wrap": "x.map(textwrap.fill)", "translate": "x.map(lambda text: text.translate(table))",
+        "get_dummies": 't.with_columns(row=np.arange(len(t))).pivot("row", "zone")',
         "to_datetime strptime to_date": "x.to_datetime(format)", "to_integer": "x.to_int()",
         "to_lowercase": "x.str.lower()", "to_uppercase": "x.str.upper()", "strip_chars": "x.str.strip()",
         "starts_with": "x.str.startswith(text)", "ends_with": "x.str.endswith(text)",
@@ -85,12 +129,12 @@ OF_TEXTS = ways(
 OF_GROUPS = ways(
     {
         "apply pipe": 'groups["tip"].agg(["mean", "max"]), or groups.nested("tip") for another function',
-        "resample rolling": 't.groupby("pickup", freq="D")', "cumsum cumcount rank shift diff": (
-            "mn.groupby(keys), which has a value for each row too"
-        ),
+        "resample rolling": 't.groupby("pickup", freq="D")',
+        "cumsum": 'mn.groupby(t["hour"]).cumsum(t["tip"])',
+        "rank": 'mn.groupby(t["hour"]).rank(t["tip"])', "cumcount": 'mn.groupby(t["hour"]).cumcount()',
+        "shift diff": 't.to_pandas().groupby("zone")["tip"].shift()',
         "value_counts": "groups.size()",
-        "transform": 'mn.groupby(t["zone"].codes).transform(t["tip"], "mean"), or t["hour"] of numbers',
-    }
+            }
 )  # fmt: skip
 
 
@@ -100,6 +144,15 @@ def no_table_name(
     """Return the error for an attribute that a table, a column or groups lack, with what to write instead."""
 
     def instead() -> str:
-        return ways.get(name) or meant(name, known()) or "docs/guides/tables.md lists what there is"
+        if name in ways:
+            return ways[name]
+        # What pandas has is another thing than a name that is only like it.
+        pandas, near = sys.modules.get("pandas"), near_name(name, known())
+        is_spelled_so = near is not None and near.replace("_", "") == name.replace("_", "")
+        kind = {"a table": "DataFrame", "x.str": "", "x.dt": "", "TableGroups": ""}.get(owner, "Series")
+        if not is_spelled_so and kind and hasattr(getattr(pandas, kind, None), name):
+            frame = "t.to_pandas()" if kind == "DataFrame" else 't.to_pandas()["fare"]'
+            return f"do it in pandas: {frame}.{name}"
+        return meant(name, known()) or "docs/guides/tables.md lists what there is"
 
     return no_attribute(owner, name, instead=instead)

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.backend.cancellation import Stopping, resend_dropped
+from matnb.backend.cancellation import Stopping, deferred, resend_dropped
 from matnb.backend.cluster import Attendance, DaskCluster
 from matnb.backend.engine_dask import DaskEngine, Outcome
 from matnb.backend.engine_gang import GangEngine
@@ -112,7 +112,7 @@ class Session:
         if self.ended:
             return
         self.ended = True
-        with ExitStack() as stack:  # each is closed though another cannot be
+        with deferred(), ExitStack() as stack:  # each is closed though another cannot be
             stack.callback(self.cluster.close)
             if not self.cluster.owned:  # else it ends with the workers, which may not answer
                 stack.callback(self._gang.close)

@@ -128,7 +128,7 @@ ENDS: dict[str, Callable[[LocalCluster, Client], object]] = {
 
 @pytest.fixture
 def connected() -> Iterator[tuple[LocalCluster, Client]]:
-    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         mn.connect(client, timeout_seconds=0.3)
         assert float(mn.arange(4.0).sum()) == 6

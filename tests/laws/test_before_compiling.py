@@ -20,9 +20,13 @@ from matnb.blocks.kernels.counting_values import labeled
 from matnb.blocks.kernels.dense_products import multiply_into
 from matnb.blocks.kernels.deviations import Deviation, deviation_of_shares, deviation_share
 from matnb.blocks.kernels.elementwise import select_into
+from matnb.blocks.kernels.frontier import write_marked_sums
+from matnb.blocks.kernels.grouping import codes_of
+from matnb.blocks.kernels.indexing import _elements
 from matnb.blocks.kernels.labels import reduce_by_label
 from matnb.blocks.kernels.ordering import arg_sort, firsts_of_rows, merged_pairs, merged_places, smallest
 from matnb.blocks.kernels.ordering import merged as merged_pieces
+from matnb.blocks.kernels.packing import pack, touched, unpack
 from matnb.blocks.kernels.patterns import moved_to_columns
 from matnb.blocks.kernels.products import multiply
 from matnb.blocks.kernels.reductions import reduce_block
@@ -31,7 +35,7 @@ from matnb.blocks.kernels.selecting import compress
 from matnb.blocks.kernels.shaping import cut, join
 from matnb.blocks.kernels.sparse_products import most_stored
 from matnb.blocks.kernels.transposed_products import multiply_transposed
-from matnb.blocks.semiring import PLUS, PLUS_TIMES
+from matnb.blocks.semiring import MAX, MIN, PLUS, PLUS_TIMES
 from matnb.errors import IndexingError, OptionError
 
 SEEDS, LENGTHS = st.integers(0, 99), st.one_of(st.integers(0, 140), st.integers(4000, 9000))
@@ -152,10 +156,11 @@ def test_deviations(length, seed, start, dtype):
 @settings(max_examples=25)
 @given(LENGTHS, SEEDS, st.integers(1, 3), st.sampled_from(["float64", "int64", "complex128"]))
 def test_sums_of_labels(length, seed, width, dtype):
-    def sum_up() -> np.ndarray:
+    def sum_up() -> list[np.ndarray]:
         values = np.nan_to_num(numbers((length, width), seed, dtype))
         labels = np.random.default_rng(seed).integers(0, 9, length)
-        return reduce_by_label(values, labels, 9, PLUS, values.dtype).values
+        monoids = (PLUS, MIN, MAX) if dtype != "complex128" else (PLUS,)
+        return [reduce_by_label(values, labels, 9, one, values.dtype).values for one in monoids]
 
     check(sum_up)
 
@@ -323,6 +328,52 @@ def test_labels_counted(length, seed, dtype):
     check(count)
 
 
+@settings(max_examples=25)
+@given(LENGTHS, SEEDS, st.sampled_from(["float64", "float32", "int64", "uint8", "bool", "int32"]))
+def test_codes_of_keys(length, seed, dtype):
+    keys = numbers(length, seed, dtype)
+    if seed % 2 and dtype in ("int64", "int32"):
+        keys = keys * 9973
+    check(lambda: codes_of([Dense(keys)]).values)
+
+
+@settings(max_examples=25)
+@given(LENGTHS, SEEDS, st.integers(1, 3), st.sampled_from(["float64", "int16", "bool"]))
+def test_elements_by_places(length, seed, width, dtype):
+    def move() -> list[np.ndarray]:
+        values = numbers((length + 1, width)[: 1 + seed % 2], seed, dtype)
+        places = np.sort(np.random.default_rng(seed).integers(0, length + 1, length)).astype(np.uint32)
+        packed = np.empty((length, *values.shape[1:]), dtype)
+        pack(values, places, packed)
+        spread = np.zeros_like(values)
+        unpack(packed, places, spread)
+        A, seen = matrix(30, 40, seed, "float64"), np.zeros(20, np.uint8)
+        touched(A, seed % 30, 20, seen)
+        edge = length // 3
+        blocks = values.reshape(len(values), -1)[:, 0]
+        at = places.astype(np.int64)[::-1]
+        cuts = [(0, edge), (edge, len(blocks))]
+        found = _elements(at, [np.ascontiguousarray(blocks[a:b]) for a, b in cuts], cuts)
+        return [packed, spread, seen, found]
+
+    check(move)
+
+
+@settings(max_examples=15)
+@given(st.integers(1, 90), st.integers(1, 90), SEEDS)
+def test_sums_of_marked_rows(rows, columns, seed):
+    A, X = matrix(rows, columns, 3 * seed, "float64"), np.nan_to_num(numbers((columns, 4), seed))
+    X[::2] = 0
+    wanted = np.random.default_rng(seed).random((rows, 4)) > 0.5
+
+    def multiply_some() -> np.ndarray:
+        out = np.empty((rows, 4))
+        write_marked_sums(A, Dense(X), wanted, out, lambda run, count: [run(part) for part in range(count)])
+        return out
+
+    check(multiply_some)
+
+
 def test_a_loop_of_a_cell_has_the_same_bits():
     A = mn.random.rmat(scale=7, seed=1)
     share = np.where(A.sum(axis=1) > 0, 1 / np.maximum(A.sum(axis=1), 1), 0.0).persist()
@@ -354,3 +405,20 @@ def test_numpy_steps_in_until_compiling_would_have_been_as_quick():
     doubled(np.ones(4))
     assert compiled.is_worth_compiling(doubled, 1, np.ones(4))
     assert compiled.is_worth_compiling(compiled.compiled(doubled.py_func), 1, np.ones(4)), "it is on disk"
+
+
+def test_a_process_of_little_work_does_not_start_numba(monkeypatch):
+    @compiled.compiled
+    def halved(values):
+        return values / 2
+
+    halved(np.ones(4))
+    again = compiled.compiled(halved.py_func)  # whose code is on disk
+    monkeypatch.setattr(compiled, "_WORTH_COMPILING", 1 << 24)
+    monkeypatch.setattr(compiled, "_done_by_numpy", {})
+    monkeypatch.setattr(compiled._machine_codes, "is_any_loaded", False)
+    asked = [compiled.is_worth_compiling(again, compiled._WORTH_STARTING // 2, np.ones(4)) for _ in range(3)]
+    assert asked == [False, False, True]
+    monkeypatch.setattr(compiled, "_done_by_numpy", {})
+    monkeypatch.setattr(compiled._machine_codes, "is_any_loaded", True)
+    assert compiled.is_worth_compiling(again, 1, np.ones(4)), "and where it runs, reading takes milliseconds"

@@ -33,6 +33,7 @@ class _MachineCodes(event.Listener):  # type: ignore[misc]  # it has no types
 
     def __init__(self) -> None:
         self.number = self.num_begun = self.depth = 0
+        self.is_any_loaded = False
         self.folder: Path | None = None
 
     def on_start(self, event: object) -> None:
@@ -47,6 +48,7 @@ class _MachineCodes(event.Listener):  # type: ignore[misc]  # it has no types
 
         def counted(code: object) -> None:
             self.number += 1
+            self.is_any_loaded = True
             add(code)
 
         loop.add_overload = counted
@@ -154,7 +156,8 @@ def is_worth_compiling(loop: Callable[..., object], num_elements: int, *argument
     """Tell whether a loop is to be called, or NumPy's functions, which give the same bits, for now.
 
     It is where its machine code is there, in this process or on disk, or where NumPy had so much to do in its
-    place that compiling would have taken no longer. A task during which NumPy steps in says little of the
+    place that compiling would have taken no longer; code on disk is read once NumPy had so much to do that
+    starting Numba would have taken no longer. A task during which NumPy steps in says little of the
     loop: ``num_specializations`` grows, as if it had been compiled.
 
     Parameters
@@ -177,8 +180,9 @@ def is_worth_compiling(loop: Callable[..., object], num_elements: int, *argument
     return True
 
 
-# Elements that take NumPy about as long as a loop takes to be compiled; and how many a call is worth.
-_WORTH_COMPILING, _CALL = 1 << 24, 1 << 11
+# Elements that take NumPy about as long as a loop takes to be compiled, and Numba to start; and how many a
+# call is worth.
+_WORTH_COMPILING, _WORTH_STARTING, _CALL = 1 << 24, 1 << 22, 1 << 11
 _done_by_numpy: dict[tuple[object, ...], int] = {}
 
 
@@ -190,6 +194,9 @@ def compile_always() -> None:
 
 def _has_code(loop: numba.core.registry.CPUDispatcher, arguments: tuple[object, ...]) -> bool:
     # Without the compiler's lock, since another thread may compile for seconds: nothing is changed here.
+    # Numba takes a fifth of a second before it gives its first code, be it from disk.
+    if not _machine_codes.is_any_loaded and sum(tuple(_done_by_numpy.values())) < _WORTH_STARTING:
+        return False
     kinds = tuple(numba.typeof(one) for one in arguments)
     if kinds in loop.overloads:
         return True

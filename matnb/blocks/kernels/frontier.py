@@ -10,7 +10,8 @@ import numpy as np
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, IndexArray, NumericArray, SparseBlock, cast
 from matnb.blocks.kernels import frontier_loops as loops
-from matnb.blocks.kernels.compiled import UnsignedArray, given, unsigned
+from matnb.blocks.kernels.by_numpy import QUICK, product_with_rows
+from matnb.blocks.kernels.compiled import UnsignedArray, given, is_worth_compiling, unsigned
 from matnb.blocks.kernels.operands import check_loop_dtype, known_operands, loop_dtype, own_entries
 from matnb.blocks.kernels.products import accumulate
 from matnb.blocks.kernels.shaping import Memory, cut
@@ -308,10 +309,15 @@ def write_marked_sums(
             f"{out.shape}"
         )
     X, bits = given(right.values), np.zeros(-(-right.shape[0] // 8), np.uint8)
-    loops.mark_rows(X, bits)
     pointers, columns = unsigned(left.pointers), unsigned(left.columns)
     marked, truths = given(bits), given(wanted.view(np.uint8))
     words = given(truths.view(np.uint32)) if shape[1] % 4 == 0 else truths
+    amount, room = left.nnz * shape[1] // QUICK, np.empty((_LEVELS, shape[1]))
+    summed = pointers, columns, X, marked, truths, words, room, out
+    if not is_worth_compiling(loops.sum_marked_rows, amount, *summed):
+        out[...] = np.where(wanted, product_with_rows(pointers, columns, None, X, out.dtype), 0)
+        return
+    loops.mark_rows(X, bits)
     bounds = _bounds_of_parts(left)
 
     def run(part: int) -> None:

@@ -23,7 +23,7 @@ from matnb.blocks.formats import (
     to_scipy,
 )
 from matnb.blocks.grid import Region, all_of, window_start
-from matnb.blocks.kernels.compiled import compiled, given
+from matnb.blocks.kernels.compiled import compiled, given, is_worth_compiling
 from matnb.blocks.kernels.shaping import Memory, cut, densify, join, take
 from matnb.errors import IndexingError
 
@@ -705,10 +705,20 @@ def _elements(
     values = np.empty(len(places), word)
     total = 0
     for block, (start, stop) in zip(blocks, ranges, strict=True):
-        total += _pick_range(listed, start, stop, given(block).view(word), values, inside)
+        picked = listed, start, stop, given(block).view(word), values, inside
+        is_compiled = is_worth_compiling(_pick_range, places.size, *picked)
+        total += (_pick_range if is_compiled else _picked_by_numpy)(*picked)
     if total == len(places):
         return values.view(dtype)
     return values[inside.view(np.bool_)].view(dtype)
+
+
+def _picked_by_numpy(
+    places: PlacesOnAxis, start: int, stop: int, block: NumericArray, out: NumericArray, inside: NumericArray
+) -> int:
+    found = np.flatnonzero((places >= start) & (places < stop))
+    out[found], inside[found] = block[places[found] - start], 1
+    return found.size
 
 
 @compiled

@@ -82,9 +82,13 @@ def reduce_by_label(
     if held == np.bool_:
         rows, totals = rows.view(np.uint8), totals.view(np.uint8)
     summed = given(rows), given(labels), totals
-    if loop is _plus and not is_worth_compiling(loop, _ADDING * rows.size, *summed):
-        loop = _plus_by_numpy
-    place = loop(*summed)
+    ufunc = _UFUNCS.get(loop)
+    # NumPy's least of two zeros may be either.
+    is_known = ufunc is np.add or (ufunc is not None and not np.any(np.signbit(rows) & np.equal(rows, 0)))
+    if ufunc is not None and is_known and not is_worth_compiling(loop, _ADDING * rows.size, *summed):
+        place = _combine_by_numpy(ufunc, *summed)
+    else:
+        place = loop(*summed)
     if place >= 0:
         known = f"labels go from 0 to {num_labels - 1}" if num_labels else "there are no labels"
         raise ShapeError(f"label {labels[place]} at position {place}: {known}")
@@ -96,14 +100,14 @@ _PIECE = 1 << 14  # labels
 _ADDING = 8  # times as long as what NumPy does otherwise with an element
 
 
-def _plus_by_numpy(values: NumericArray, labels: LabelArray, totals: NumericArray) -> int:
-    # ``_plus`` for the first calls: one after the other, too, and some at a time, since NumPy copies labels.
+def _combine_by_numpy(ufunc: np.ufunc, values: NumericArray, labels: LabelArray, totals: NumericArray) -> int:
+    # The loops for the first calls: one after the other, too, and some at a time, since NumPy copies labels.
     for begin in range(0, labels.size, _PIECE):
         some = labels[begin : begin + _PIECE]
         if some.min() < 0 or some.max() >= totals.shape[0]:
             return begin + int(np.argmax((some < 0) | (some >= totals.shape[0])))
         with np.errstate(all="ignore"):
-            np.add.at(totals, some, values[begin : begin + _PIECE])
+            ufunc.at(totals, some, values[begin : begin + _PIECE])
     return -1
 
 
@@ -171,6 +175,7 @@ _LOOPS_OF_TRUTH: dict[str, _Loop] = {
 }  # fmt: skip
 
 
+_UFUNCS: dict[_Loop, np.ufunc] = {_plus: np.add, _least: np.minimum, _most: np.maximum}
 Range = tuple[int, int]
 
 

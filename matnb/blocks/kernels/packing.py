@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import Csr, NumericArray
-from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, unsigned
+from matnb.blocks.kernels.compiled import UnsignedArray, compiled, given, is_worth_compiling, unsigned
 
 _WORDS: dict[int, np.dtype] = {
     1: np.dtype(np.uint8),
@@ -31,21 +31,34 @@ def touched(block: Csr, first: int, length: int, seen: npt.NDArray[np.uint8]) ->
     """
     if seen.size != length:
         raise ValueError(f"{seen.size} places to mark, of {length}")
-    _mark(unsigned(block.columns), np.uint64(first), np.uint64(length), seen)
+    marked = unsigned(block.columns), np.uint64(first), np.uint64(length), seen
+    if is_worth_compiling(_mark, block.nnz, *marked):
+        _mark(*marked)
+    else:
+        inside = (block.columns >= first) & (block.columns < first + length)
+        seen[block.columns[inside] - first] = 1
 
 
 def pack(values: NumericArray, places: npt.NDArray[np.uint32], out: NumericArray) -> None:
     """Write the elements, or rows, at some places, one after the other; all are contiguous, of one dtype."""
     word: np.dtype = _WORDS[values.dtype.itemsize]
     gather = _gather if values.ndim == 1 else _gather_rows
-    gather(given(values.view(word)), given(places), out.view(word))
+    arrays = given(values.view(word)), given(places), out.view(word)
+    if is_worth_compiling(gather, out.size, *arrays):
+        gather(*arrays)
+    else:
+        arrays[2][...] = arrays[0][places]
 
 
 def unpack(packed: NumericArray, places: npt.NDArray[np.uint32], out: NumericArray) -> None:
     """Write elements, or rows, that were packed at their places; the others stay as they are."""
     word: np.dtype = _WORDS[packed.dtype.itemsize]
     scatter = _scatter if packed.ndim == 1 else _scatter_rows
-    scatter(given(packed.view(word)), given(places), out.view(word))
+    arrays = given(packed.view(word)), given(places), out.view(word)
+    if is_worth_compiling(scatter, packed.size, *arrays):
+        scatter(*arrays)
+    else:
+        arrays[2][places] = arrays[0]
 
 
 @compiled

@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from matnb.blocks.formats import Dense, NumericArray, cast
-from matnb.blocks.kernels.compiled import given
+from matnb.blocks.kernels.compiled import given, is_worth_compiling
 from matnb.blocks.kernels.elementwise import Link, function_named, shapes_of_links
 from matnb.blocks.kernels.one_pass import Share
 from matnb.blocks.kernels.reductions import reduce_block
 from matnb.blocks.kernels.sum_loops import sum_contiguous
-from matnb.blocks.sums import num_nodes, sums_as_tree
+from matnb.blocks.sums import num_nodes, share_of, sums_as_tree
 
 # Elements: of a chain of three functions on more, one pass takes less than three calls of NumPy do.
 MOST_SMALL = 1 << 12
@@ -206,7 +206,10 @@ class SmallShare:
             return Dense(np.asarray(self._ufunc.reduce(values, axis=self._share.axes, keepdims=True)))
         if self._is_vector:
             out = np.empty(self._count)
-            sum_contiguous(given(values), 1, self._length, self._start, self._count, self._is_whole, out)
+            runs = given(values), 1, self._length, self._start, self._count, self._is_whole, out
+            if not is_worth_compiling(sum_contiguous, self._length, *runs):
+                return Dense(share_of(values, (0,), None if self._is_whole else 0, self._start))
+            sum_contiguous(*runs)
             return Dense(out)
         one = self._share
         return reduce_block(one.operation, Dense(values), one.axes, one.dtype, one.along, one.start)

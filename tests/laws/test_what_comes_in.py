@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import dask
@@ -137,6 +139,32 @@ def test_a_dask_operand_is_refused_on_either_side(session) -> None:
     for call in (lambda: X + graph(), lambda: graph() + X):
         with pytest.raises(TooLargeError):
             call()
+
+
+def in_hdf5(folder: Path) -> Any:
+    """Return a dataset in a file of HDF5."""
+    file = pytest.importorskip("h5py").File(folder / "x.h5", "w")
+    return file.create_dataset("x", data=np.arange(float(COUNT)), chunks=(50_000,))
+
+
+def in_zarr(folder: Path) -> Any:
+    """Return an array in a folder of Zarr's."""
+    zarr = pytest.importorskip("zarr")
+    zarr.save(str(folder / "x.zarr"), np.arange(float(COUNT)))
+    return zarr.open(str(folder / "x.zarr"), mode="r")
+
+
+@pytest.mark.parametrize("make", [in_hdf5, in_zarr])
+def test_real_datasets_are_within_the_limit(
+    session, make: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = make(tmp_path)
+    for way in ("asarray", "sum", "concatenate"):
+        with pytest.raises(TooLargeError, match=r"4 MB, over the limit of 1 MB .* np\.asarray\(x\)"):
+            WAYS[way](dataset)
+    np.testing.assert_array_equal(mn.asarray(dataset[:10]).compute(), np.arange(10.0))
+    monkeypatch.setattr(session, "config", replace(session.config, compute_limit_bytes=8 * COUNT))
+    np.testing.assert_array_equal(mn.asarray(dataset).compute(), np.arange(float(COUNT)))
 
 
 def test_lengths_that_follow_from_values_are_counted_first(session) -> None:

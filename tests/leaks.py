@@ -20,6 +20,7 @@ Belonging = tuple[str, threading.Thread | int | str]
 TOLERATED_THREADS = {
     r"Dask-Offload": "distributed's module-wide pool for (de)serializing, never shut down before exit",
     r"asyncio_\d+": "default executor of an event loop; IPython keeps one loop for the whole process",
+    r"zarr_io": "Zarr's event loop, one for the whole process",
     r"IPythonHistorySavingThread": "IPython's shell is a singleton and its history writer ends at exit",
 }
 TOLERATED_THREAD_CLASSES = {

@@ -87,11 +87,12 @@ class Stopping:
             yield
             return
 
-        def interrupted(number: int, frame: FrameType | None) -> None:
+        def interrupt(number: int, frame: FrameType | None) -> None:
             self._is_interrupted = True
             if not self._holds_back:
                 before(number, frame)
 
+        interrupted = _Heeding(interrupt)
         try:
             self._heeds, self._is_interrupted = True, False
             _signal.signal(signal.SIGINT, interrupted)
@@ -226,6 +227,16 @@ def not_deferred() -> Iterator[None]:
         signal.signal(signal.SIGINT, note)
 
 
+class _Heeding:
+    """A handler of an interrupt that is obeyed though what it raises may be dropped."""
+
+    def __init__(self, interrupt: Callable[[int, FrameType | None], None]) -> None:
+        self._interrupt = interrupt
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self._interrupt(number, frame)
+
+
 class _Note:
     """A handler that notes that an interrupt has come, and what handled it before."""
 
@@ -246,6 +257,8 @@ def resend_dropped() -> Callable[[], None]:
 
     def dropped(told: sys.UnraisableHookArgs) -> None:
         is_ours = is_wanted and _is_main() and issubclass(told.exc_type, KeyboardInterrupt)
+        if is_ours and isinstance(signal.getsignal(signal.SIGINT), _Heeding):
+            return  # the next look obeys it
         if is_ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             here = threading.get_ident()
             again = threading.Timer(_AGAIN_SECONDS, signal.pthread_kill, (here, signal.SIGINT))

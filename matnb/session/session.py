@@ -113,13 +113,13 @@ class Session:
             return
         self.ended = True
         with deferred(), ExitStack() as stack:  # each is closed though another cannot be
+            stack.callback(self._end_resending)
             stack.callback(self.cluster.close)
             if not self.cluster.owned:  # else it ends with the workers, which may not answer
                 stack.callback(self._gang.close)
             stack.callback(self._telemetry.close)
             stack.callback(self._store.clear)
             stack.callback(self._background.close)
-            stack.callback(self._end_resending)
             self.tell(SessionStopped())
 
     def subscribe(self, listener: Callable[[Event], None], samples: bool = False) -> Subscription:

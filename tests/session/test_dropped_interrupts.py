@@ -189,3 +189,36 @@ def test_who_hears_of_dropped_interrupts_goes_with_the_session() -> None:
     with mn.start(workers=1, threads=1):
         assert sys.unraisablehook is not before
     assert sys.unraisablehook is before
+
+
+def test_one_that_will_be_obeyed_is_not_shown_as_dropped(capfd: pytest.CaptureFixture[str]) -> None:
+    shown: list[object] = []
+    before, sys.unraisablehook = sys.unraisablehook, shown.append
+    end = resend_dropped()
+    try:
+        stopping = Stopping()
+        with pytest.raises(CellCancelled), stopping.scope(), stopping.heeding():
+            Falls()
+    finally:
+        end()
+        sys.unraisablehook = before
+    assert not shown
+
+
+def test_one_that_comes_as_with_ends_waits_until_the_session_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = mn.start(workers=1, threads=1)
+    close, closed = type(session.cluster).close, []
+
+    def struck(cluster: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        close(cluster)
+        closed.append(True)
+
+    monkeypatch.setattr(type(session.cluster), "close", struck)
+    with pytest.raises(CellCancelled, match="interrupted"), session:
+        float(mn.ones(3).sum())
+    assert closed == [True]
+    assert mn.session.active_session() is None
+    assert float(mn.ones(3).sum()) == 3

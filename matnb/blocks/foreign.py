@@ -113,6 +113,20 @@ def is_graph(data: object) -> bool:
     return networkx is not None and isinstance(data, networkx.Graph)
 
 
+def names_of(data: Any) -> np.ndarray | None:
+    """Return the nodes of a NetworkX graph in their order, text as objects, unless they count up from 0.
+
+    They name the rows and columns of its matrix; None for anything other than such a graph.
+    """
+    if not is_graph(data) or all(node == place for place, node in enumerate(data)):
+        return None
+    if all(type(node) is int for node in data):
+        return np.array(list(data))
+    names = np.empty(len(data), object)
+    names[:] = list(data)
+    return names
+
+
 def _networkx() -> ModuleType | None:
     # Who gives a graph has imported it.
     return sys.modules.get("networkx")

@@ -28,15 +28,16 @@ _extents: WeakKeyDictionary[Expr, tuple[int, int]] = WeakKeyDictionary()
 _shipped: WeakSet[Expr] = WeakSet()  # what was large when it was given
 
 
-def given(block: Block) -> tuple[Expr, bool]:
+def given(block: Block, names: bytes = b"") -> tuple[Expr, bool]:
     """Return the expression of a user's array, and whether it must be shipped now.
 
     The array is copied unless it must be shipped, so what the user does with it changes nothing; who
-    ships it keeps a copy.
+    ships it keeps a copy. Of other ``names`` the same data is another sparse array.
     """
     if isinstance(block, Dense) and block.nbytes <= LITERAL_BYTES:
         return Literal(block.values.tobytes(), block.shape, block.dtype), False
-    node = Data(_content(block), block.shape, block.dtype, not isinstance(block, Dense))
+    content = sha256(_content(block) + names).digest()[:16] if names else _content(block)
+    node = Data(content, block.shape, block.dtype, not isinstance(block, Dense))
     if block.nbytes > SHIP_BYTES:
         _shipped.add(node)
         return node, True

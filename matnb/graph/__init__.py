@@ -3,12 +3,13 @@
 A stored entry is an edge, whatever its value, which is the edge's weight where an algorithm takes weights.
 What takes all its iterations without converging gives what the last one came to, with a
 :class:`matnb.errors.ConvergenceWarning` when it is computed.
-Vertices are rows; ``A.labels`` tells the original ids of a relabelled graph.
+Vertices are rows; ``A.labels`` tells the ids that they have in a file, or the names in a NetworkX graph.
 """
 
 import sys
 
 from matnb.errors import offered, ways
+from matnb.graph import vertex_labels as _vertex_labels  # noqa: F401  A.labels follows what is made of A
 from matnb.graph.betweenness import betweenness
 from matnb.graph.bfs import bfs
 from matnb.graph.closeness import closeness, harmonic

@@ -75,8 +75,7 @@ def graph_from(A: ArrayLike, algorithm: str, by_weight: bool = False) -> DistArr
             f"{algorithm} of shape {matrix.shape}: a graph is a square matrix, with a row and a column for "
             "every vertex"
         )
-    if matrix.labels is None:
-        matrix = DistArray(matrix.expression)  # a pivot's labels of rows and columns stay behind
+    matrix = DistArray(matrix.expression)  # a pivot's labels of rows and columns stay behind
     if matrix.dtype == np.bool_:
         stored = matrix.expression
         return matrix if stored.is_source and not isinstance(stored, Data) else matrix.eliminate_zeros()

@@ -23,6 +23,7 @@ from matnb.lazy import reductions, ufuncs
 from matnb.lazy.element_reads import chunks_of, note_iteration, value_of
 from matnb.lazy.evaluator import evaluator, shown
 from matnb.lazy.foreign_names import as_numpy, instead_of, is_in_matplotlib, refuse_dask
+from matnb.lazy.labels import LABEL_FINDERS, NOTED_LABELS
 from matnb.lazy.limits import check_incoming, check_limit, converted_bytes, list_bytes
 from matnb.lazy.operators import Operators
 from matnb.lazy.recording import active_recording
@@ -546,13 +547,13 @@ def _is_scipys_operand() -> bool:
 # The handles by their ids: they compare elementwise, and a weak table of Python's costs much more.
 _live: dict[int, ref[DistArray]] = {}
 _live_nodes: dict[int, Expr] = {}  # what each stands for
-_live_labels: dict[int, Expr] = {}
 
 
 def live_expressions() -> set[Expr]:
     """Return the expressions that some handle stands for now."""
     found = set(_live_nodes.copy().values())
-    return found.union(_live_labels.copy().values()) if _live_labels else found
+    noted = (NOTED_LABELS.get(one) for one in found) if NOTED_LABELS else ()
+    return found.union(one for one in noted if isinstance(one, Expr))
 
 
 def renew(new: Mapping[Expr, Expr]) -> None:
@@ -563,12 +564,12 @@ def renew(new: Mapping[Expr, Expr]) -> None:
             one._expression = _live_nodes[id(one)] = new[one._expression]
 
 
-def wrap(node: Expr, labels: Expr | None = None) -> DistArray:
+def wrap(node: Expr) -> DistArray:
     """Return a handle on an expression that was just built, and note it in the cell's recording."""
     record = active_recording()
     if record is not None:
         record.note(node)
-    return DistArray(node, labels)
+    return DistArray(node)
 
 
 def expression_of(value: object) -> Expr:
@@ -595,9 +596,12 @@ def handle_of(value: object) -> DistArray:
     return value if isinstance(value, DistArray) else DistArray(expression_of(value))
 
 
-def expression_of_block(block: Block) -> Expr:
-    """Return the expression of a user's data: copied, or sent to the workers at once when it is large."""
-    node, ship_now = given(block)
+def expression_of_block(block: Block, names: bytes = b"") -> Expr:
+    """Return the expression of a user's data: copied, or sent to the workers at once when it is large.
+
+    Data whose rows have other ``names`` is another expression.
+    """
+    node, ship_now = given(block, names)
     if ship_now:
         assert isinstance(node, Data)
         evaluator().ship(node, block)
@@ -625,21 +629,18 @@ class DistArray(Methods, Operators, Values):
     55.0
     """
 
-    __slots__ = ("__weakref__", "_expression", "_labels")
+    __slots__ = ("__weakref__", "_expression")
     __array_priority__ = 1000
 
     def __init__(self, expression: Expr, labels: Expr | None = None) -> None:
         self._expression = expression
-        self._labels = labels
         _live[id(self)], _live_nodes[id(self)] = ref(self), expression
         if labels is not None:
-            _live_labels[id(self)] = labels
+            NOTED_LABELS[expression] = labels
 
     def __del__(self) -> None:
         _live.pop(id(self), None)
         _live_nodes.pop(id(self), None)
-        if _live_labels:
-            _live_labels.pop(id(self), None)
 
     def _recorded(self, node: Expr) -> DistArray:
         return wrap(node)
@@ -662,9 +663,20 @@ class DistArray(Methods, Operators, Values):
         return self._expression
 
     @property
-    def labels(self) -> DistArray | None:
-        """Original vertex ids of a graph that was relabelled, int64 of length n; None otherwise."""
-        return None if self._labels is None else DistArray(self._labels)
+    def labels(self) -> Any:
+        """Labels of the rows, or None: ids of a file's vertices as a DistArray, a graph's names as NumPy's.
+
+        They follow slices, picked rows and columns, transposes, products, and functions element by element.
+        """
+        found = (find(self._expression) for find in LABEL_FINDERS)
+        return next((one for one in found if one is not None), None)
+
+    @labels.setter
+    def labels(self, labels: object) -> None:
+        raise UnsupportedError(
+            "labels come with what a matrix is made of: an edge list, a NetworkX graph or a pivot. Keep "
+            "others in an array, and use names[places]"
+        )
 
     @property
     def T(self) -> DistArray:
@@ -812,7 +824,7 @@ class DistArray(Methods, Operators, Values):
 
     def copy(self, order: str = "C") -> DistArray:
         """Return an array with the same values; later assignments to either do not affect the other."""
-        return DistArray(self._expression, self._labels)
+        return DistArray(self._expression)
 
     def __getitem__(self, key: Any) -> DistArray:
         from matnb.lazy.indexing.getitem import read  # which makes handles

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from matnb.blocks.creation import Arange, Creation, Eye, Full, Linspace
-from matnb.blocks.foreign import array_of
+from matnb.blocks.foreign import array_of, names_of
 from matnb.blocks.formats import SPARSE_DTYPES, Block, Dense, block_from, csr_block
 from matnb.blocks.grid import BlocksSpec, grid_from, leaves_cuts
 from matnb.errors import DTypeError, OptionError, RangeError, ShapeError, UnsupportedError
@@ -21,6 +21,7 @@ from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, expression_of_block, handle_of, operand_of, wrap
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.evaluator import asked, evaluator
+from matnb.lazy.labels import NOTED_LABELS
 from matnb.lazy.limits import check_incoming
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import number_dtype
@@ -112,11 +113,8 @@ def asarray(
             obj = DistArray(Broadcast(obj.expression, obj.shape))
         if leaves_cuts(blocks) and same:
             return obj.copy() if copy else obj
-        labels = obj.labels
         node = obj.expression if wanted is None else ufuncs.astype(obj.expression, wanted)
-        if labels is None:
-            return obj._recorded(regridded(node, blocks))
-        return wrap(regridded(node, blocks), labels.expression)
+        return obj._recorded(regridded(node, blocks))
     check_incoming(obj)
     block = _block_of(obj, wanted)
     if format == "sparse" and isinstance(block, Dense):
@@ -124,7 +122,10 @@ def asarray(
             raise ShapeError(f"format='sparse' of shape {block.shape}: sparse arrays have two axes")
         block = csr_block(sp.csr_array(block.values))
     grid_from(block.shape, blocks)  # bad cuts are refused before the data is copied or sent
-    node = expression_of_block(block)
+    names = names_of(obj)
+    node = expression_of_block(block, b"" if names is None else repr(names.tolist()).encode())
+    if names is not None:
+        NOTED_LABELS[node] = names
     if format == "dense" and node.sparse:
         node = Broadcast(node, node.shape)
     return DistArray(regridded(node if wanted is None else ufuncs.astype(node, wanted), blocks))

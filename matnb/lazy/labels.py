@@ -6,12 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from typing import Any, Protocol, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import ShapeError
+from matnb.expr.nodes import Expr
 
+# Labels of rows, by what they came with: an expression, or names. A family follows them from there.
+NOTED_LABELS: WeakKeyDictionary[Expr, Any] = WeakKeyDictionary()
+LABEL_FINDERS: list[Callable[[Expr], Any]] = []
 _SHOWN = 3  # labels of a kind in an error
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

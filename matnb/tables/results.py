@@ -60,6 +60,8 @@ def named_by_vertices(function: _Function) -> _Function:
     def named(A: Any, *args: Any, **options: Any) -> Any:
         found = function(A, *args, **options)
         names = next((one for name in _OF_NAMES if (one := getattr(A, name, None)) is not None), None)
+        if isinstance(A, DistArray) and names is None:
+            names = A.expression  # its labels are looked up when the result is shown
         if names is not None:
             for one in found if isinstance(found, tuple) else ():
                 if isinstance(one, DistArray) and one.ndim == 1:
@@ -69,7 +71,12 @@ def named_by_vertices(function: _Function) -> _Function:
     return cast(_Function, named)
 
 
-_OF_NAMES = ("labels", "row_labels", "nodes")  # of a file's graph, of a pivot, of NetworkX
+_OF_NAMES = ("row_labels", "nodes")  # of a pivot, of NetworkX
+
+
+def _names_of(field: DistArray) -> Any:
+    names = _names.get(field.expression)
+    return DistArray(names).labels if isinstance(names, Expr) else names
 
 
 def shows(noun: str = "", **kinds: str) -> Callable[[_Kind], _Kind]:
@@ -143,7 +150,7 @@ class ResultView:
         return []
 
     def _named(self, field: DistArray, places: DistArray) -> list[DistArray]:
-        names = _names.get(field.expression)
+        names = _names_of(field)
         return [names[places]] if isinstance(names, DistArray) else []
 
     def _look(self, wanted: dict[str, list[DistArray]]) -> None:
@@ -160,7 +167,13 @@ class ResultView:
                 self._parts.append(ResultPart(f"largest {name}", tuple(rows)))
             case "sizes":
                 sizes, places, count = found[:3]
-                named = zip(self._called(field, places, found[3:]), sizes.tolist(), strict=True)
+                called = self._called(field, places, found[3:])
+                if _names_of(field) is None:
+                    called = [str(place) for place in places.tolist()]
+                else:  # the number is the one that picks the group
+                    pairs = zip(places.tolist(), called, strict=True)
+                    called = [f"{place} (vertex {name})" for place, name in pairs]
+                named = zip(called, sizes.tolist(), strict=True)
                 self._parts.append(
                     ResultPart(f"largest groups of {name}", tuple(one for one in named if one[1]))
                 )
@@ -180,11 +193,12 @@ class ResultView:
     def _called(
         self, field: DistArray, places: npt.NDArray[np.int64], named: Sequence[npt.NDArray[Any]]
     ) -> list[str]:
-        names = _names.get(field.expression)
         if named:
             return [short_text(str(one)) for one in named[0].tolist()]
+        names = _names_of(field)
         if names is None:
-            return [str(place) for place in places.tolist()]
+            row = "row " if self._noun == "vertices" else ""
+            return [f"{row}{place}" for place in places.tolist()]
         every = names if isinstance(names, np.ndarray) else list(names)
         return [short_text(str(every[place])) for place in places.tolist()]
 

@@ -52,7 +52,7 @@ def test_a_ranking_shows_the_largest_and_what_converged() -> None:
     text = repr(ranking)
     ranks, taken = np.asarray(ranking.ranks), int(ranking.iterations)
     assert text.splitlines()[0] == f"Ranking of 40 vertices; converged after {taken} iterations"
-    wanted = {str(place): ranks[place] for place in np.argsort(-ranks, kind="stable")[:5]}
+    wanted = {f"row {place}": ranks[place] for place in np.argsort(-ranks, kind="stable")[:5]}
     assert part(text, "largest ranks") == pytest.approx(wanted, rel=1e-5)
     with pytest.warns(mn.errors.ConvergenceWarning):
         ended = computed(mn.graph.pagerank(EDGES, max_iterations=2))
@@ -77,7 +77,7 @@ def test_vertices_are_called_by_their_names(tmp_path: Path) -> None:
 
     pairs = mn.table({"a": ["x", "y", "z"], "b": ["y", "z", "x"]}).pivot("a", "b")
     assert set(part(repr(computed(mn.graph.connected_components(pairs))), "largest groups of labels")) == {
-        "x"
+        "0 (vertex x)"
     }
 
 

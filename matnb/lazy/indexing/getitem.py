@@ -355,7 +355,6 @@ class Selection(DistArray):
     def __init__(self, place: BooleanSelection) -> None:
         self.place: BooleanSelection | None = place
         self._alone: DistArray | None = None
-        self._labels = None
 
     @property
     def _expression(self) -> Expr:

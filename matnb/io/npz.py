@@ -607,7 +607,8 @@ def open_npz(file: File) -> Source:
         if "format" not in archive.names:
             names = ", ".join(sorted(archive.names)[:20])
             raise file.error(
-                f"is neither a sparse matrix of SciPy's nor matnb's own: it has {names or 'no member'}"
+                f"is neither a sparse matrix of SciPy's nor matnb's own: it has {names or 'no member'}; "
+                "of several arrays load each with mn.asarray(np.load(path)[name])"
             )
         kind, shape = archive.word("format"), archive.facts("shape")
         if kind not in _FORMATS:

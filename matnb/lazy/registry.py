@@ -41,8 +41,13 @@ def recorded(function: Callable[..., object]) -> Callable[..., object]:
     if function in FUNCTIONS:
         return FUNCTIONS[function]
     name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
-    if function in (np.save, np.savez, np.savetxt):
+    if function is np.save:
         raise UnsupportedError(f"{name} of a DistArray: write it from the workers with mn.save(x, path)")
+    if function in (np.savez, np.savez_compressed, np.savetxt):
+        how = "name=x.to_numpy()" if function is not np.savetxt else "x.to_numpy()"
+        raise UnsupportedError(
+            f"{name} of a DistArray: write {name}(path, {how}), or mn.save(x, 'x.npy') from the workers"
+        )
     raise UnsupportedError(
         f"{name} is not supported for DistArrays; compute them first, as in {name}(x.compute(), ...)"
     )

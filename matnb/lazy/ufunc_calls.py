@@ -72,7 +72,9 @@ def called(ufunc: np.ufunc, method: str, inputs: Sequence[object], options: Opti
 def into(
     out: object, results: Sequence[Expr], where: Expr | None = None, casting: str = "same_kind"
 ) -> object:
-    """Return handles on results, or give them to the handles of ``out=``, as one or as a tuple.
+    """Return handles on results, or give them to the arrays of ``out=``, as one or as a tuple.
+
+    Into arrays of NumPy's they are computed, within ``compute_limit``.
 
     Raises
     ------
@@ -89,12 +91,13 @@ def into(
         if target is None:
             made.append(wrap(node if where is None else _where_true(where, node)))
             continue
+        if isinstance(target, np.ndarray):  # as `w += x` says of an array of NumPy's
+            chosen: object = True if where is None else np.asarray(wrap(where))
+            np.copyto(target, np.asarray(wrap(node)), casting, where=chosen)  # type: ignore[arg-type]  # checked
+            made.append(target)
+            continue
         if not isinstance(target, DistArray):
-            kind = type(target).__name__
-            raise UnsupportedError(
-                f"out= of type {kind} is not supported: give a DistArray, or fill it with array[...] = "
-                "result.compute()"
-            )
+            raise UnsupportedError(f"out= of type {type(target).__name__}: give an array")
         old = target.expression
         if not np.can_cast(node.dtype, old.dtype, casting):  # type: ignore[arg-type]  # checked before
             raise DTypeError(

@@ -22,7 +22,7 @@ from matnb.lazy.loop import cond, converging, iterate
 from matnb.lazy.random import Generator, default_rng
 from matnb.linalg.copies import NOT_YET, ORDERS, LanczosStep, copies_missing
 from matnb.linalg.lanczos import Basis, Restart, extended, num_kept_of, rayleigh_ritz
-from matnb.linalg.operators import Apply, applied
+from matnb.linalg.operators import REAL, Apply, applied
 from matnb.linalg.orthogonal import outside
 from matnb.tables.results import shows
 
@@ -124,7 +124,7 @@ def eigsh(
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ShapeError(f"eigsh of shape {matrix.shape}: give a square matrix")
     if matrix.dtype.kind == "c":
-        raise DTypeError(f"eigsh of dtype {matrix.dtype}: real matrices only")
+        raise DTypeError(f"eigsh of dtype {matrix.dtype}; {REAL}")
     n = matrix.shape[0]
     if not 1 <= k <= n:
         raise OptionError(f"eigsh: k={k} eigenvalues of a matrix of {n} rows; give 1 to {n}")

@@ -15,6 +15,10 @@ from matnb.lazy.creation import asarray
 
 Apply = Callable[[DistArray], DistArray]
 Operand = npt.ArrayLike | DistArray
+REAL = (
+    "real numbers only: np.linalg.solve and np.linalg.eigh take complex matrices of up to 64 MB, and "
+    "scipy.sparse.linalg those in this process, as A.to_scipy()"
+)
 
 
 def applied(algorithm: str, name: str, A: ArrayLike, n: int) -> Apply:
@@ -63,7 +67,7 @@ def matrix_from(algorithm: str, name: str, A: ArrayLike) -> DistArray:
     if matrix.ndim != 2:
         raise ShapeError(f"{algorithm}: {name} of shape {matrix.shape}; give a matrix")
     if matrix.dtype.kind == "c":
-        raise DTypeError(f"{algorithm}: {name} of dtype {matrix.dtype}; real matrices only")
+        raise DTypeError(f"{algorithm}: {name} of dtype {matrix.dtype}; {REAL}")
     return matrix
 
 
@@ -83,7 +87,7 @@ def vector_from(algorithm: str, name: str, values: Operand) -> DistArray:
     if given.ndim != 1:
         raise ShapeError(f"{algorithm}: {name} of shape {given.shape}; give a vector")
     if given.dtype.kind == "c":
-        raise DTypeError(f"{algorithm}: {name} of dtype {given.dtype}; real numbers only")
+        raise DTypeError(f"{algorithm}: {name} of dtype {given.dtype}; {REAL}")
     return given.astype(np.float64)
 
 

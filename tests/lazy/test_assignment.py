@@ -284,3 +284,25 @@ def test_refusals_say_what_to_do_instead():
     x[mn.arange(4, 7)] = 1
     with pytest.raises(IndexError, match="index 6 is out of bounds for axis 0 of length 6"):
         value(x)
+
+
+def _in_place(w: np.ndarray, x: object) -> None:
+    w += x
+    w[..., 1:] *= x[1:]  # type: ignore[index]  # an array
+    np.subtract(w, x, out=w, where=x > 1.5)  # type: ignore[operator]  # an array
+    w /= x.sum()  # type: ignore[attr-defined]  # an array
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3)])
+def test_numpys_arrays_are_changed_by_ours_as_by_numpys(shape: tuple[int, ...]):
+    values = np.array([1.0, 2.0, 3.0])
+    found, expected = np.ones(shape), np.ones(shape)
+    _in_place(found, mn.asarray(values))
+    _in_place(expected, values)
+    np.testing.assert_array_equal(found, expected)
+    assert np.sqrt(mn.asarray(values), out=found) is found
+    for bad in (np.zeros(3, int), np.zeros(2)):
+        before = bad.copy()
+        with pytest.raises((TypeError, ShapeError, ValueError)):
+            bad += mn.asarray(values)
+        np.testing.assert_array_equal(bad, before)

@@ -26,7 +26,15 @@ from matnb.lazy.ufuncs import astype
 from matnb.ops.tall import SlabBases, SlabTriangles, slab_cuts
 from matnb.pictures.quantities import bytes_text
 
-_NEAREST = "mn.linalg.eigsh finds some eigenpairs of a large symmetric matrix; X.T @ X of a tall X is small"
+_NEAREST = {
+    "solve": "mn.linalg.cg, minres and gmres solve large systems",
+    "inv": "solve a system instead, as with mn.linalg.cg(A, b)",
+    "lstsq": "mn.linalg.lsqr(X, y) takes large matrices, dense or sparse",
+    "svd": "mn.linalg.svds finds some singular values and vectors; X.T @ X of a tall X is small",
+    "qr": "X.T @ X of a tall X is small", "det": "scipy.sparse.linalg.splu(A.tocsc()) has it in its factors",
+}  # fmt: skip
+_NEAREST |= dict.fromkeys(("pinv", "matrix_rank"), _NEAREST["svd"]) | {"slogdet": _NEAREST["det"]}
+_OF_EIGENPAIRS = "mn.linalg.eigsh finds some eigenpairs of a large symmetric matrix"
 Shape = tuple[int, ...]
 Numbers = npt.NDArray[Any]
 
@@ -80,7 +88,7 @@ def _matrices(name: str, *given: object, square: bool = False, stacked: bool = T
         if num_bytes > SHIP_BYTES:
             raise TooLargeError(
                 f"{name} of shape {shape}, {bytes_text(num_bytes)}: it is made on one worker, of up to "
-                f"{bytes_text(SHIP_BYTES)}; {_NEAREST}"
+                f"{bytes_text(SHIP_BYTES)}; {_NEAREST.get(name, _OF_EIGENPAIRS)}"
             )
     first = nodes[0]
     if first.ndim < 2:
@@ -500,6 +508,7 @@ def _least_squares(a: Expr, b: Expr, rcond: float | None) -> tuple[DistArray, ..
 def _solved(
     a: DistArray, b: DistArray, rcond: float, element: np.dtype, is_over: bool
 ) -> tuple[DistArray, ...]:
+    _matrices("lstsq", a, stacked=False)
     columns, count = a.shape[1], b.shape[1]
     real = np.empty((), element).real.dtype
     like = (

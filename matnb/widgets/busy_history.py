@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matnb.events import Event, WorkerSample, WorkersBusy, WorkersLost, WorkersSampled
-from matnb.pictures.monitor_rows import WorkerFacts
+from matnb.widgets.monitor_rows import WorkerFacts
 
 _RATE_SECONDS = 2.0  # over which bytes a second are counted
 _SILENT_SECONDS = 10.0  # a worker that others are not is gone

@@ -13,9 +13,9 @@ from math import inf
 from typing import Any
 
 from matnb.events import Event, SessionStopped
-from matnb.pictures.monitor import counts_html, counts_text, monitor_html, monitor_text
 from matnb.session import Session, follow_sessions
 from matnb.session.listeners import Subscription
+from matnb.widgets.monitor_pictures import counts_html, counts_text, monitor_html, monitor_text
 from matnb.widgets.monitor_state import BEGINNINGS, ENDS, CellBegan, CellEnded, Feed, Happening, PictureEnded
 from matnb.widgets.output_area import Bundle, Shown, current_shell, is_live, is_watched, shows_measured
 

@@ -28,12 +28,12 @@ from matnb.events import (
 )
 from matnb.pictures.history import is_repeatable
 from matnb.pictures.imbalance import imbalance
-from matnb.pictures.monitor import MonitorCounts
-from matnb.pictures.monitor_rows import BatchProgress, MonitorFacts, WorkerFacts
 from matnb.pictures.summary import seconds_left
 from matnb.session import Session
 from matnb.session.progress_line import progress_of
 from matnb.widgets.busy_history import BusyHistory
+from matnb.widgets.monitor_pictures import MonitorCounts
+from matnb.widgets.monitor_rows import BatchProgress, MonitorFacts, WorkerFacts
 
 BEGINNINGS = frozenset((RunStarted, LoopAdvanced))
 ENDS = frozenset((RunFinished, RunStopped, LoopFinished, Rebalanced, SessionStopped))

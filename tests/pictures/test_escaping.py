@@ -8,9 +8,9 @@ import pytest
 
 from matnb.pictures.escaping import columns_of, escaped, shortened
 from matnb.pictures.findings import Finding, findings_html
-from matnb.pictures.monitor import monitor_html
-from matnb.pictures.monitor_rows import MonitorFacts, WorkerFacts
 from matnb.pictures.summary import LaterFacts, LoopFacts, SummaryFacts, later_html, summary_html
+from matnb.widgets.monitor_pictures import monitor_html
+from matnb.widgets.monitor_rows import MonitorFacts, WorkerFacts
 
 NAME = "bad\x01\x0b\ud800<b>&\x7f.csv"
 KIND = {NAME: 0.5}

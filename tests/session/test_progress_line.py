@@ -30,10 +30,10 @@ from matnb.events import (
     RunStopped,
     TaskTimed,
 )
-from matnb.pictures.monitor_rows import state_text
 from matnb.pictures.summary import fitting_text, progress_text
 from matnb.session import progress_line
 from matnb.session.progress_line import TerminalLine
+from matnb.widgets.monitor_rows import state_text
 from matnb.widgets.monitor_state import Feed
 
 SCRIPT = """

@@ -28,7 +28,7 @@ from matnb.events import (
     WorkersLost,
     WorkersSampled,
 )
-from matnb.pictures.monitor_rows import MonitorFacts, WorkerFacts
+from matnb.widgets.monitor_rows import MonitorFacts, WorkerFacts
 from matnb.widgets.monitor_state import Feed
 
 

@@ -28,11 +28,11 @@ from matnb.events import (
     TaskTimed,
     WorkersBusy,
 )
-from matnb.pictures.monitor import MonitorCounts, monitor_html
-from matnb.pictures.monitor_rows import BatchProgress, MonitorFacts, progress_of, state_text
 from matnb.session import Session
 from matnb.widgets import monitor as monitors
 from matnb.widgets.monitor import close_monitor
+from matnb.widgets.monitor_pictures import MonitorCounts, monitor_html
+from matnb.widgets.monitor_rows import BatchProgress, MonitorFacts, progress_of, state_text
 from matnb.widgets.monitor_state import (
     CellBegan,
     CellEnded,

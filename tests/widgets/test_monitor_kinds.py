@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from matnb.pictures.monitor_rows import MonitorFacts, WorkerFacts, rows_of, word_of
+from matnb.widgets.monitor_rows import MonitorFacts, WorkerFacts, rows_of, word_of
 
 HOUSE = Path(__file__).parents[2] / "matnb"
 WORDS = {

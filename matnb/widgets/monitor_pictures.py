@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from matnb.pictures.escaping import escaped
-from matnb.pictures.monitor_rows import (
+from matnb.pictures.quantities import bytes_text, count_text, plural_text
+from matnb.pictures.svg_style import COLORS
+from matnb.widgets.monitor_rows import (
     ELEMENTWISE,
     EXCHANGE,
     FULL,
@@ -33,8 +35,6 @@ from matnb.pictures.monitor_rows import (
     window_text,
     work_of,
 )
-from matnb.pictures.quantities import bytes_text, count_text, plural_text
-from matnb.pictures.svg_style import COLORS
 
 MOST_BYTES = 40_000  # of the HTML
 _DETAILS = ((MOST_POINTS, True), (30, True), (25, False), (12, False), (0, False))  # tried in turn

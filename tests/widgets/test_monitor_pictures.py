@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matnb.pictures.monitor import MOST_BYTES, colors_of, monitor_html, monitor_text
-from matnb.pictures.monitor_rows import MonitorFacts, WorkerFacts, rows_of
 from matnb.pictures.svg_style import COLORS
+from matnb.widgets.monitor_pictures import MOST_BYTES, colors_of, monitor_html, monitor_text
+from matnb.widgets.monitor_rows import MonitorFacts, WorkerFacts, rows_of
 
 EVIL = "<script>alert('1')</script> & \"x\"\x00\u202e"
 HALF = WorkerFacts(

@@ -162,7 +162,11 @@ _INSTEAD = errors.ways(
         "to_numeric": 't["price"].to_float(errors="coerce"), of text',
         "cut": "np.digitize(x, bins, right=True), from 1",
         "qcut": "np.digitize(x, np.quantile(x, [0.25, 0.5, 0.75]), right=True)", "isna isnull": "x.isna()",
-        "get_dummies": 't.with_columns(row=np.arange(len(t))).pivot("row", "zone")',
+        "get_dummies": (
+            't.with_columns(**{one: t["zone"] == one for one in t["zone"].dropna().unique()})'
+        ),
+        "merge join": 't.merge(other, on="zone")',
+        "options set_option option_context": "t.head(n), or t.to_pandas(), which has pandas' options",
         "from_array from_numpy from_scipy matrix tensor": "mn.asarray(A)",
         "csr_array csr_matrix csc_array csc_matrix": (
             "mn.asarray(A), or mn.coo_array((values, (rows, columns)), shape=(m, n))"

@@ -41,7 +41,7 @@ _OF_FUNCTIONS = {
         }
     ),
     "save": _ways({"format fmt kind": "the suffix of the path says it, as .npy, .npz, .mtx, .csv or .parquet",
-            "index header sep": "leave it out"}),
+            "index header": "leave it out"}),
     "repartition": _ways({"chunks blocks": "cuts", "npartitions n_partitions num_blocks": "n"}),
     "groupby": _ways({"by key": "keys", "ngroups n_groups": "num_groups"}),
     "rolling": _ways({"n size window_size": "window"}),
@@ -69,8 +69,24 @@ _OF_FUNCTIONS = {
         {
             "normalize": 'write counts["count"] / counts["count"].sum() of the counts that it returns',
             "dropna sort ascending": "leave it out: the largest count is first",
+            "bins": "write np.histogram(x, bins)",
         }
     ),
+    "fillna": _ways({"method": "write t.ffill() or t.bfill()", "limit": "leave it out"}),
+    "sort_values": _ways(
+        {
+            "key": 'write t.with_columns(key=t["zone"].str.lower()).sort_values("key")',
+            "kind axis ignore_index": "leave it out: the order is stable, and there is no index",
+        }
+    ),
+    "sum mean median std var min max prod": _ways(
+        {
+            "numeric_only": "leave it out: it is of numbers alone",
+            "skipna": "leave it out: missing values are skipped",
+        }
+    ),
+    "quantile": _ways({"interpolation method": "leave it out: it is linear", "numeric_only": "leave it out"}),
+    "to_datetime": _ways({"dayfirst": "format", "utc": 'write t["pickup"].dt.tz_localize("UTC")'}),
     "pagerank": _ways({"alpha damping_factor d c": "damping", "nstart": "start"}),
     "katz eigenvector_centrality": _ways({"nstart": "leave it out: every vertex starts alike"}),
     "betweenness edge_betweenness": _ways({"k": "write sources=, the vertices to start from"}),
@@ -150,7 +166,14 @@ def argument_error(
         unknown = []
     names = [name for name, one in (known or {}).items() if one.kind in _NAMED and name != "self"]
     if unknown:
-        said = [f"{name!r}: {_advice(name, called, names)}" for name in unknown]
+        is_array = hasattr(args[0] if args else None, "expression")
+        advice = [
+            f"np.nan{called}(x) skips NaN; x.{called}() does not, as NumPy's"
+            if name == "skipna" and is_array
+            else _advice(name, called, names)
+            for name in unknown
+        ]
+        said = [f"{name!r}: {one}" for name, one in zip(unknown, advice, strict=True)]
         return _in_place(f"{called}() got an unexpected keyword argument {'; and '.join(said)}")
     try:
         inspect.signature(function).bind(*args, **kwargs)
@@ -210,11 +233,11 @@ def _shown(known: Mapping[str, inspect.Parameter] | None) -> list[str]:
 
 def _advice(name: str, called: str, names: list[str]) -> str:
     way = OF_FUNCTIONS.get(called, {}).get(name, "")
+    if " " in way:
+        return way
     for one in (way, *OF_ANY.get(name, "").split()):
         if one in names:
             return f"write {one}="
-    if way and not way.isidentifier():
-        return way
     if name in NO_ONE_NEEDS:
         return NO_ONE_NEEDS[name]
     if not names:

@@ -23,6 +23,7 @@ from matnb.io.texts import (
     TRIED,
     WITH_OFFSET,
     Marks,
+    form_of,
     offsets_in,
     present,
     values_in,
@@ -305,9 +306,10 @@ def _type_of_dates(table: CsvTable, name: str, texts: pyarrow.Array) -> str:
     there = present(_trimmed(texts), table.missing.of(name).words).drop_null()
     if not len(there):
         return "timestamp[us]"
+    form = form_of(there[0].as_py()) or "%d.%m.%Y"
     raise OptionError(
         f"{table.file.shown}: parse_dates: {shown(there[0].as_py().encode())} in column {name!r} is not a "
-        f'date or time of ISO 8601: load it as text, and t[{name!r}].to_datetime("%d.%m.%Y") says what it is'
+        f'date or time of ISO 8601: load it without, and t[{name!r}].to_datetime("{form}") says what it is'
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -344,3 +346,33 @@ def integers_of(values: pyarrow.Array) -> pyarrow.Array | None:
         except pyarrow.ArrowInvalid:
             continue
     return None
+
+
+_DAYS = (
+    "%Y-%m-%d",
+    "%Y%m%d",
+    "%d.%m.%Y",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%Y/%m/%d",
+    "%d-%m-%Y",
+    "%d.%m.%y",
+    "%d %b %Y",
+    "%b %d, %Y",
+)
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", "T%H:%M:%S")
+
+
+def form_of(text: str) -> str:
+    """Return how a time is written, as :meth:`datetime.datetime.strptime` takes it; "" where it is none.
+
+    Examples
+    --------
+    >>> form_of("31.12.2020 08:15"), form_of("Monday")
+    ('%d.%m.%Y %H:%M', '')
+    """
+    for form in (day + clock for day in _DAYS for clock in _CLOCKS):
+        with suppress(ValueError):
+            datetime.strptime(text, form)
+            return form
+    return ""

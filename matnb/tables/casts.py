@@ -9,12 +9,14 @@ from weakref import WeakSet
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import OptionError
+from matnb.errors import OptionError, suggestion
 from matnb.expr.nodes import Expr
+from matnb.io.durations import NO_TIME, PER_DAY, stored_unit, unit_ratio
 from matnb.lazy.array import DistArray
 from matnb.lazy.functions.mapping import map_blocks
-from matnb.tables.columns import as_column, is_nullable, numbers_dtype
+from matnb.tables.columns import Column, as_column, is_nullable, numbers_dtype
 from matnb.tables.masked import MaskedColumn
+from matnb.tables.times import TimeColumn
 
 _FAR = 256  # expressions that are gone through to find a table's column
 _columns: WeakSet[Expr] = WeakSet()
@@ -57,6 +59,29 @@ def converted(array: DistArray, dtype: Any) -> Any:
     if is_float and wanted.kind in "iu" and _is_of_table(array.expression):
         return _whole(array, wanted, missing=False)
     return None
+
+
+def times_of_numbers(column: Column, format: str | None, errors: str, unit: str | None) -> TimeColumn:
+    """Return a column of numbers as dates and times: as they are written, or as counts of a unit since 1970.
+
+    Raises
+    ------
+    OptionError
+        Without a form and a unit, or with both.
+    """
+    if (format is None) == (unit is None):
+        raise OptionError('to_datetime of numbers: give format="%Y%m%d", or unit="s" for seconds since 1970')
+    if unit is None:
+        whole = column if column.dtype.kind != "f" else as_column(column.codes.astype("Int64"))
+        return whole.map(str).to_datetime(format, errors)  # type: ignore[no-any-return]  # of text
+    if unit not in PER_DAY:
+        raise OptionError(f"unit={unit!r}; {suggestion(unit, PER_DAY)}")
+    made: Any = column.codes
+    stored = "us" if column.dtype.kind == "f" and unit != "ns" else stored_unit(unit)
+    if stored != unit:
+        made = np.round(made * unit_ratio(unit, stored))
+    codes: Any = np.where(column.missing, NO_TIME, np.where(column.missing, 0, made).astype(np.int64))
+    return TimeColumn(codes, "datetime", stored, column.may_miss)
 
 
 def _is_of_table(node: Expr) -> bool:

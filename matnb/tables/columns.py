@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -13,10 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.foreign import is_missing_value
-from matnb.errors import DTypeError, NotScalarError, OptionError, RangeError, ShapeError, suggestion
+from matnb.errors import (
+    DTypeError,
+    NotScalarError,
+    OptionError,
+    RangeError,
+    ShapeError,
+    UnsupportedError,
+    suggestion,
+)
 from matnb.io.columns import by_code_point, places_among
 from matnb.io.durations import MOST_TIME, NO_TIME
-from matnb.io.texts import NO_VALUE, checked_marks, offsets_in, present, strings
+from matnb.io.texts import NO_VALUE, checked_marks, form_of, offsets_in, present, strings
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray
 from matnb.lazy.element_reads import chunks_of
@@ -95,6 +103,13 @@ class Column:
         if isinstance(key, int | np.integer):
             return self._here(np.asarray(self.codes[key].compute())[None])[0]
         return self._like(self.codes[key])
+
+    def __setitem__(self, key: Any, value: object) -> NoReturn:
+        given = f"np.arange(len(x)) == {key}" if isinstance(key, int) else "mask"
+        raise UnsupportedError(
+            f"a column of {self._word()} is not changed: write x = x.mask({given}, {value!r:.20}), and "
+            f"t = t.with_columns({self.name or 'name'}=x)"
+        )
 
     def compute(self) -> npt.NDArray[Any]:
         """Compute the column and return a NumPy array: text as objects, times as datetime64.
@@ -768,15 +783,15 @@ class TextColumn(HasText, OrderedColumn):
         mask: Any = asarray(np.append(gone, [True]))
         return MaskedColumn(values[self.codes], mask[self.codes])
 
-    def to_datetime(self, format: str | None = None, errors: str = "raise") -> TimeColumn:
+    def to_datetime(self, format: str | Sequence[str] | None = None, errors: str = "raise") -> TimeColumn:
         """Return the texts as dates, or as dates and times of microseconds.
 
         Parameters
         ----------
         format
-            How they are written, as ``"%d.%m.%Y %H:%M"`` in :meth:`datetime.datetime.strptime`; None for ISO
-            8601, which may be of nanoseconds. Times of ISO 8601 that all have an offset get the zone of
-            that offset, UTC if there are several.
+            How they are written, as ``"%d.%m.%Y %H:%M"`` in :meth:`datetime.datetime.strptime`; of a list the
+            first that fits a text. None for ISO 8601, which may be of nanoseconds; times of ISO 8601 that all
+            have an offset get the zone of that offset, UTC if there are several.
         errors
             "raise", or "coerce" to make texts that are not times missing.
 
@@ -805,8 +820,9 @@ class TextColumn(HasText, OrderedColumn):
             return TimeColumn(codes, "datetime", zoned.type.unit, may_miss, zoned.type.tz)
         values, unit = times_in(texts, format)
         gone = np.isnat(values)
-        what = "a time of ISO 8601 without an offset" if format is None else f"a time of the form {format!r}"
-        self._check_converted(texts, pyarrow.array(gone), what, errors, 'give another form as in "%d.%m.%Y"')
+        form = format if format is None or isinstance(format, str) else list(format)
+        what = "a time of ISO 8601 without an offset" if form is None else f"a time of the form {form!r}"
+        self._check_converted(texts, pyarrow.array(gone), what, errors, _form_way)
         counts: Any = asarray(np.append(values.view(np.int64), [NO_TIME]))
         return TimeColumn(counts[self.codes], "datetime", unit, self.may_miss or bool(gone.any()))
 
@@ -879,6 +895,12 @@ class TextColumn(HasText, OrderedColumn):
                 f"{name} has {count:,} value{'s that are' if count > 1 else ' that is'} not {what}, such as "
                 f'{shown}; {way}, and errors="coerce" makes such values missing'
             )
+
+
+def _form_way(texts: Sequence[str]) -> str:
+    form = next((form for one in texts if (form := form_of(one))), "")
+    reads = f'to_datetime("{form}") reads it' if form else 'to_datetime("%d.%m.%Y") reads "31.12.2020"'
+    return f"{reads}, a list of forms reads several"
 
 
 def _renumbered(column: TextColumn, labels: pyarrow.Array) -> DistArray:

@@ -89,7 +89,9 @@ def _integers(texts: pyarrow.Array) -> pyarrow.Array:
 _OF_THE_DAY = re.compile("%[HIMSfpcXT]")
 
 
-def times_in(texts: pyarrow.Array, format: str | None) -> tuple[npt.NDArray[np.datetime64], str]:
+def times_in(
+    texts: pyarrow.Array, format: str | Sequence[str] | None
+) -> tuple[npt.NDArray[np.datetime64], str]:
     """Return each text as a count of a unit since 1970, ``NaT`` where it is none, and the unit.
 
     Parameters
@@ -97,8 +99,16 @@ def times_in(texts: pyarrow.Array, format: str | None) -> tuple[npt.NDArray[np.d
     texts
         An Arrow array of strings.
     format
-        As :meth:`datetime.datetime.strptime` has it; None for ISO 8601.
+        As :meth:`datetime.datetime.strptime` has it; or several, of which the first that fits counts. None
+        for ISO 8601.
     """
+    if format is not None and not isinstance(format, str):
+        found = [times_in(texts, one) for one in format]
+        unit = "us" if any(unit == "us" for _, unit in found) else "D"
+        made = np.full(len(texts), "NaT", f"M8[{unit}]")
+        for values, _ in reversed(found):
+            made = np.where(np.isnat(values), made, values.astype(made.dtype))
+        return made, unit
     listed = [None if text is None else text.strip() for text in texts.to_pylist()]
     if format is None:
         return _iso_times(listed)

@@ -15,7 +15,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.tables.columns import Column, TextColumn, as_column
 from matnb.tables.outgoing import with_strings
-from matnb.tables.places import RowsByLabel, RowsByPlace
+from matnb.tables.places import RowsByLabel, RowsByPlace, ValueAt
 from matnb.tables.summaries import Record, covariances, is_number, of_numbers, reduced
 from matnb.tables.values import duplicated
 
@@ -69,7 +69,7 @@ class FrameMethods:
 
     isnull, notnull = isna, notna
 
-    def fillna(self: _Frame, value: Any) -> Table:
+    def fillna(self: _Frame, value: Any = None) -> Table:
         """Return the table with a value where one is missing.
 
         Parameters
@@ -317,6 +317,16 @@ class FrameMethods:
     def loc(self: _Frame) -> RowsByLabel:
         """Rows by a mask, and columns by name, as in ``t.loc[t["fare"] > 5, ["zone", "tip"]]``."""
         return RowsByLabel(self)
+
+    @property
+    def at(self: _Frame) -> ValueAt:
+        """One value by the number of its row and the name of its column, as in ``t.at[0, "fare"]``."""
+        return ValueAt(self)
+
+    @property
+    def iat(self: _Frame) -> RowsByPlace:
+        """One value by number, as in ``t.iat[0, 1]``."""
+        return RowsByPlace(self)
 
     def duplicated(self: _Frame, subset: Names | None = None, keep: object = "first") -> DistArray:
         """Return a mask of rows that come again; missing values are equal to each other.

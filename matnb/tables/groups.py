@@ -17,6 +17,7 @@ from matnb.lazy.foreign_names import refuse_dask
 from matnb.lazy.functions.grouping import GroupBy, groupby
 from matnb.tables.aggregates import METHODS, OF_NUMBERS, aggregates_of
 from matnb.tables.columns import Column, TextColumn
+from matnb.tables.group_rows import GroupRows
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pandas_names import OF_GROUPS, no_table_name
 from matnb.tables.rows import at_places
@@ -70,12 +71,12 @@ def _as_column(like: DistArray | Column, codes: DistArray) -> DistArray | Column
     return like._like(codes, may_miss=False) if isinstance(like, Column) else codes
 
 
-class TableGroups:
+class TableGroups(GroupRows):
     """Grouped rows of a table, as returned by ``Table.groupby``.
 
     ``groups["tip"]`` and ``groups[["tip", "fare"]]`` select the columns to aggregate. Each method returns a
     table with a row per group: its keys, ascending, and its result. Missing values are skipped, as in pandas
-    and polars.
+    and polars. ``for key, rows in groups`` goes through groups, and ``get_group`` picks one.
 
     Examples
     --------
@@ -129,37 +130,37 @@ class TableGroups:
         """Return the number of values in each group that are not missing."""
         return self._each("count")
 
-    def sum(self) -> Table:
+    def sum(self, numeric_only: bool = False) -> Table:
         """Return the sum of each group; 0 if all values are missing."""
-        return self._each("sum")
+        return self._each("sum", numeric_only=numeric_only)
 
-    def prod(self) -> Table:
+    def prod(self, numeric_only: bool = False) -> Table:
         """Return the product of each group; 1 if all values are missing."""
-        return self._each("prod")
+        return self._each("prod", numeric_only=numeric_only)
 
-    def mean(self) -> Table:
+    def mean(self, numeric_only: bool = False) -> Table:
         """Return the mean of each group."""
-        return self._each("mean")
+        return self._each("mean", numeric_only=numeric_only)
 
-    def std(self) -> Table:
+    def std(self, numeric_only: bool = False) -> Table:
         """Return the sample standard deviation of each group (ddof=1)."""
-        return self._each("std")
+        return self._each("std", numeric_only=numeric_only)
 
-    def var(self) -> Table:
+    def var(self, numeric_only: bool = False) -> Table:
         """Return the sample variance of each group (ddof=1)."""
-        return self._each("var")
+        return self._each("var", numeric_only=numeric_only)
 
-    def min(self) -> Table:
+    def min(self, numeric_only: bool = False) -> Table:
         """Return the minimum of each group; text is ordered by code point."""
-        return self._each("min")
+        return self._each("min", numeric_only=numeric_only)
 
-    def max(self) -> Table:
+    def max(self, numeric_only: bool = False) -> Table:
         """Return the maximum of each group."""
-        return self._each("max")
+        return self._each("max", numeric_only=numeric_only)
 
-    def median(self) -> Table:
+    def median(self, numeric_only: bool = False) -> Table:
         """Return the median of each group."""
-        return self._each("median")
+        return self._each("median", numeric_only=numeric_only)
 
     def quantile(self, q: float = 0.5) -> Table:
         """Return a quantile of each group, interpolated linearly between values.
@@ -320,13 +321,14 @@ class TableGroups:
             values, groups = values[there], groupby(known.numbers[there], num_groups=known.num_groups)
         return groups.nested(values)
 
-    def _each(self, method: str, q: float = 0.5) -> Table:
+    def _each(self, method: str, q: float = 0.5, numeric_only: bool = False) -> Table:
         table, known = self._grouped()
-        names = [
-            name for name in self._values if method not in OF_NUMBERS or has_numbers(table[name], method)
-        ]
+        is_of_numbers = numeric_only or method in OF_NUMBERS
+        names = [name for name in self._values if not is_of_numbers or has_numbers(table[name], method)]
+        if numeric_only:
+            names = [name for name in names if isinstance(table[name], DistArray | MaskedColumn)]
         bad = [name for name in self._values if name not in names]
-        if not names or (bad and self._is_chosen):
+        if not names or (bad and self._is_chosen and not numeric_only):
             self._refuse(method, (bad or [""])[0])
         return self._result({name: _of_groups(table, known, name, method, q) for name in names})
 
@@ -342,6 +344,7 @@ class TableGroups:
         _, known = self._grouped()
         keys = dict(zip(self._keys.columns, known.keys, strict=True))
         made = type(self._table)({**keys, **values}, frozenset(keys))
+        made._keys = tuple(keys)
         return made._look() if len(made) <= _MOST_SHOWN else made
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from numbers import Number
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from matnb.lazy.foreign_names import as_numpy, is_in_matplotlib
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.labels import by_place
 from matnb.tables.columns import Column, kind_of_dtype, numbers_dtype, shown_value
+
+if TYPE_CHECKING:
+    from matnb.tables.times import TimeColumn
 
 _COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 _PREDICATES = (*_COMPARISONS, np.isinf, np.signbit)  # booleans that say something of a value
@@ -128,6 +131,14 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
             if least < limits.min or most > limits.max:
                 raise RangeError(f"astype({dtype!r}): the column has {least if least < limits.min else most}")
         return MaskedColumn(self.codes.astype(wanted), self._gone)
+
+    def to_datetime(
+        self, format: str | None = None, errors: str = "raise", unit: str | None = None
+    ) -> TimeColumn:
+        """Return numbers as dates and times, by ``format="%Y%m%d"`` or ``unit="s"``, as arrays do."""
+        from matnb.tables.casts import times_of_numbers  # which makes columns
+
+        return times_of_numbers(self, format, errors, unit)
 
     def to_float(self) -> DistArray:
         """Return the values as float64, rounded where they need to be, with NaN for missing ones."""

@@ -14,16 +14,17 @@ from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.registry import METHODS
-from matnb.tables.casts import converted
+from matnb.tables.casts import converted, times_of_numbers
 from matnb.tables.columns import Column, shown_value
 from matnb.tables.masked import MaskedColumn
+from matnb.tables.times import TimeColumn
 
 # What an array has from pandas; what NumPy's arrays have, such as mean, it has from NumPy.
 _OF_ELEMENTS = ("isna", "isnull", "notna", "notnull", "fillna", "where", "mask", "isin", "between", "abs")
 _METHODS = (
     *("ffill", "bfill", "dropna", "replace", "map", "shift", "diff", "pct_change", "unique", "nunique"),
     *("count", "mode", "value_counts", "describe", "head", "tail", "to_list", "median", "quantile"),
-    *("idxmin", "idxmax", "duplicated", "corr", "sample"),
+    *("idxmin", "idxmax", "duplicated", "corr", "sample", "to_datetime"),
 )
 
 
@@ -81,6 +82,33 @@ class NumberColumn(Column):
             raise DTypeError(f"an array of {self.dtype} cannot have {shown_value(other)}: give numbers")
         found: Any = np.where(where, self.codes, other)
         return NumberColumn(found) if isinstance(found, DistArray) else found
+
+    def to_datetime(
+        self, format: str | None = None, errors: str = "raise", unit: str | None = None
+    ) -> TimeColumn:
+        """Return numbers as dates and times: as they are written, or as counts of a unit since 1970.
+
+        Parameters
+        ----------
+        format
+            How they are written, such as ``"%Y%m%d"`` for 20240401.
+        errors
+            "raise", or "coerce" to make numbers that are not times missing.
+        unit
+            "D", "s", "ms", "us" or "ns".
+
+        Raises
+        ------
+        OptionError
+            Without a form and a unit.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.table({"day": [20240401, 20240402]})["day"].to_datetime("%Y%m%d").compute()
+        array(['2024-04-01', '2024-04-02'], dtype='datetime64[D]')
+        """
+        return times_of_numbers(self, format, errors, unit)
 
 
 def _method(name: str) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ OF_TABLES = ways(
         "repartition": 'mn.repartition(t["fare"], n), though matnb cuts by itself',
         "map_partitions": 'mn.map_blocks(fn, t["fare"])',
         "schema": "t.dtypes, or t.describe() for counts and quartiles", "is_null": "t.isna()",
-        "at iat row rows": "t.iloc[number], t[mask] or t.head(n)", "filter where": 't[t["fare"] > 5]',
+        "row rows": "t.iloc[number], t[mask] or t.head(n)", "filter where": 't[t["fare"] > 5]',
         "query eval": 't[(t["fare"] > 5) & (t["zone"] == "a")], with brackets around each condition',
         "insert with_column": "t.with_columns(name=values)", "pop": 't["name"], and t.drop(columns="name")',
         "drop_nulls": "t.dropna(columns)", "fill_null": "t.fillna(value)", "fill_nan": "t.fillna(value)",
@@ -58,6 +58,8 @@ _OF_ALL_COLUMNS = ways(
         "apply": "x.map(fn)", "iloc loc iat at": "x[:5], x[mask], or x[[3, 1]]",
         "drop_duplicates": "x.unique()", "to_dict": "x.tolist()", "to_frame": "mn.table({name: x})",
         "index": "np.arange(len(x))",
+        "nlargest nsmallest sort_values rank": 't.sort_values("zone")', "groupby": 't.groupby("zone")',
+        "rename alias": 't.rename(columns={"zone": "new"})',
     }
 )  # fmt: skip
 _CLOCK = "year month day hour minute second weekday strftime date tz_convert tz tz_localize"
@@ -128,13 +130,20 @@ OF_TEXTS = ways(
 
 OF_GROUPS = ways(
     {
-        "apply pipe": 'groups["tip"].agg(["mean", "max"]), or groups.nested("tip") for another function',
+        "apply pipe map": 'groups["tip"].agg(["mean", "max"]), or a loop: for key, rows in groups',
         "resample rolling": 't.groupby("pickup", freq="D")',
-        "cumsum": 'mn.groupby(t["hour"]).cumsum(t["tip"])',
-        "rank": 'mn.groupby(t["hour"]).rank(t["tip"])', "cumcount": 'mn.groupby(t["hour"]).cumcount()',
-        "shift diff": 't.to_pandas().groupby("zone")["tip"].shift()',
+        "groups indices": "{key: rows for key, rows in groups}",
+        "describe": 'groups["tip"].agg(["count", "mean", "std", "min", "median", "max"])',
+        "nlargest": 't.sort_values("tip", ascending=False).groupby("zone").head(n)',
+        "nsmallest": 't.sort_values("tip").groupby("zone").head(n)', "sample": "t.sample(n)",
+        "idxmin": 't.sort_values("tip").groupby("zone").head(1)', "nth": "groups.head(n)",
+        "idxmax": 't.sort_values("tip").groupby("zone").tail(1)',
+        "ffill bfill fillna": "t.ffill()", "unique": 'groups["tip"].nunique()',
+        "pct_change": 't["tip"] / groups["tip"].shift(1) - 1',
+        "filter": 't[t.groupby("zone")["tip"].transform("count") > 10]',
+        "plot hist": 'mn.plot(groups["tip"].mean())',
         "value_counts": "groups.size()",
-            }
+    }
 )  # fmt: skip
 
 
@@ -142,6 +151,8 @@ def no_table_name(
     owner: str, name: str, ways: Mapping[str, str], known: Callable[[], Iterable[str]]
 ) -> AttributeError:
     """Return the error for an attribute that a table, a column or groups lack, with what to write instead."""
+
+    own = {"a table": "t", "TableGroups": "groups"}.get(owner, owner if owner[0] == "x" else "x")
 
     def instead() -> str:
         if name in ways:
@@ -153,6 +164,6 @@ def no_table_name(
         if not is_spelled_so and kind and hasattr(getattr(pandas, kind, None), name):
             frame = "t.to_pandas()" if kind == "DataFrame" else 't.to_pandas()["fare"]'
             return f"do it in pandas: {frame}.{name}"
-        return meant(name, known()) or "docs/guides/tables.md lists what there is"
+        return meant(name, known()) or f"help({own}) lists what there is"
 
     return no_attribute(owner, name, instead=instead)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from matnb.errors import IndexingError, OptionError
+from matnb.blocks.foreign import is_missing_value
+from matnb.errors import IndexingError, OptionError, UnsupportedError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.tables.columns import Column, as_column
@@ -14,7 +15,27 @@ from matnb.tables.masked import MaskedColumn
 from matnb.tables.summaries import Record
 
 
-class RowsByPlace:
+class _PickedRows:
+    # What picks rows of a table, and says how values of some are replaced.
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        rows, column = key if isinstance(key, tuple) and len(key) == 2 else (key, "fare")
+        names = self._table.columns
+        if isinstance(column, int) and -len(names) <= column < len(names):
+            column = names[column]
+        name = column if isinstance(column, str) else "fare"
+        mask = f"np.arange(len(t)) == {rows}" if isinstance(rows, int) else "mask"
+        given = f", {value!r}" if isinstance(value, str | int | float) else ", value"
+        given = "" if is_missing_value(value) else given
+        raise UnsupportedError(
+            f"a table is not changed: write t = t.with_columns({name}=t[{name!r}].mask({mask}{given}))"
+        )
+
+
+class RowsByPlace(_PickedRows):
     """``t.iloc``: rows by number, a slice, a list or a mask, and columns by number.
 
     Examples
@@ -28,20 +49,23 @@ class RowsByPlace:
     (array([7., 6.]), 9.0)
     """
 
-    def __init__(self, table: Any) -> None:
-        self._table = table
-
     def __getitem__(self, key: Any) -> Any:
         rows, columns = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
         names = np.array(self._table.columns, object)[columns]
         return _taken(self._table, rows, names if isinstance(names, str) else list(names))
 
 
-class RowsByLabel:
-    """``t.loc``: rows by a mask or a slice, and columns by name; a table has no other labels of rows."""
+class ValueAt(_PickedRows):
+    """``t.at``: one value, by the number of its row and the name of its column."""
 
-    def __init__(self, table: Any) -> None:
-        self._table = table
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, tuple) or len(key) != 2 or not isinstance(key[0], int | np.integer):
+            raise OptionError('t.at: give a row and a column, as in t.at[0, "fare"]')
+        return _taken(self._table, *key)
+
+
+class RowsByLabel(_PickedRows):
+    """``t.loc``: rows by a mask or a slice, and columns by name; a table has no other labels of rows."""
 
     def __getitem__(self, key: Any) -> Any:
         rows, columns = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))

@@ -492,3 +492,19 @@ class HasText:
     def str(self) -> TextMethods:
         """Functions of the texts, by pandas' names, as in ``x.str.lower()``: a ``TextMethods``."""
         return TextMethods(self)  # type: ignore[arg-type]
+
+    def __add__(self, other: Any) -> Any:
+        return _sum(self, other, lambda one, two: one + two)
+
+    def __radd__(self, other: Any) -> Any:
+        return _sum(self, other, lambda one, two: two + one)
+
+
+def _sum(column: Any, other: Any, join: Callable[[Any, Any], Any]) -> Any:
+    # Texts one after the other, as pandas' + has them.
+    if isinstance(other, HasText):
+        return column.str.cat(other)
+    if not isinstance(other, str):
+        kind = "numbers" if hasattr(other, "dtype") else repr(other)
+        raise DTypeError(f"a column of text + {kind}: texts are added to texts; x.astype(str) makes texts")
+    return column.str._made(lambda text: join(text, other))

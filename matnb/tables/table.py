@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, overload
@@ -17,7 +18,9 @@ from matnb.lazy.evaluator import evaluator
 from matnb.lazy.foreign_names import refuse_dask
 from matnb.pictures.quantities import bytes_text
 from matnb.tables import numbers as _numbers  # noqa: F401  gives arrays the methods of columns
-from matnb.tables.columns import Column, TextColumn, check_length, is_missing
+from matnb.tables.aggregates import METHODS
+from matnb.tables.choosing import constant, is_one_value
+from matnb.tables.columns import Column, TextColumn, as_column, check_length, is_missing
 from matnb.tables.frame import FrameMethods
 from matnb.tables.group_keys import groupby
 from matnb.tables.groups import keyed
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 5  # rows of the beginning, and of the end
 _STATISTICS = ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
+_COMBINED = ("sum", "min", "max", "first", "last", "error")
 _OF_COUNTS = ("unique", "top", "freq")  # rows of describe() for text and booleans, after the others
 
 
@@ -76,17 +80,28 @@ class Table(FrameMethods):
     a         7.0
     """
 
+    _keys: tuple[str, ...] = ()  # of groups, whose results these are
+
     def __init__(
         self, columns: Mapping[str, DistArray | Column], complete: frozenset[str] = frozenset()
     ) -> None:
         self._columns = {name: _named(name, one) for name, one in columns.items()}
-        # Floats among which no NaN is known to be, so that none is looked for.
-        self._complete = complete
+        self._given = {name: _handle_of(one).expression for name, one in self._columns.items()}
+        self._without_nan = complete
         self._seen: tuple[list[list[str]], list[list[str]]] | None = None
         self._note = ""  # what is said of these rows
         lengths = [len(one) for one in self._columns.values()]
         for name, length in zip(self._columns, lengths, strict=True):
             check_length(name, length, lengths[0])
+
+    @property
+    def _complete(self) -> frozenset[str]:
+        # Floats among which no NaN is known to be, so that none is looked for; arrays may have been changed.
+        return frozenset(
+            one
+            for one in self._without_nan.intersection(self._columns)
+            if _handle_of(self._columns[one]).expression is self._given[one]
+        )
 
     # What there is
 
@@ -145,6 +160,12 @@ class Table(FrameMethods):
     def __delitem__(self, name: object) -> NoReturn:
         raise UnsupportedError(f"a table is not changed: write t = t.drop(columns={name!r})")
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if name.startswith("_") or hasattr(type(self), name):
+            object.__setattr__(self, name, value)
+            return
+        raise UnsupportedError(f"a table is not changed: write t = t.with_columns({name}=values)")
+
     def __setitem__(self, key: object, value: object) -> NoReturn:
         name = key if isinstance(key, str) and key.isidentifier() else "name"
         raise UnsupportedError(f"a table is not changed: write t = t.with_columns({name}=values)")
@@ -192,7 +213,7 @@ class Table(FrameMethods):
         return self._rows(slice(max(0, len(self) - _count(n)), None))._look()
 
     def with_columns(self, **columns: object) -> Table:
-        """Return the table with columns added or replaced.
+        """Return the table with columns added or replaced; one value is in every row.
 
         Examples
         --------
@@ -201,7 +222,7 @@ class Table(FrameMethods):
         >>> t.with_columns(share=t["tip"] / t["fare"]).columns
         ('fare', 'tip', 'share')
         """
-        made = {name: column_from(name, one) for name, one in columns.items()}
+        made = {name: _column(name, one, len(self), bool(self._columns)) for name, one in columns.items()}
         return Table({**self._columns, **made}, self._complete.difference(made))
 
     def missing(self, names: Sequence[str] | None = None) -> DistArray:
@@ -213,8 +234,25 @@ class Table(FrameMethods):
                 found = mask if found is None else found | mask
         return asarray(np.zeros(len(self), np.bool_)) if found is None else found
 
-    def dropna(self, subset: Sequence[str] | None = None) -> Table:
-        """Return the rows without missing values, in all columns or in those of ``subset``."""
+    def dropna(
+        self, subset: Sequence[str] | None = None, how: str = "any", thresh: int | None = None
+    ) -> Table:
+        """Return the rows without missing values, in all columns or in those of ``subset``.
+
+        Parameters
+        ----------
+        subset
+            A name, or names of columns.
+        how
+            "any" leaves out rows with a missing value, "all" those without any other.
+        thresh
+            How many values a row has that is kept, instead of ``how``.
+        """
+        if how not in ("any", "all"):
+            raise OptionError(f"dropna(how={how!r}): {suggestion(how, ('any', 'all'), 'choose one of')}")
+        if thresh is not None or how == "all":
+            there: Any = sum(as_column(self[name]).notna().astype(np.int64) for name in self._named(subset))
+            return self._rows(there >= (1 if thresh is None else thresh))
         if all(self._missing(name) is None for name in self._named(subset)):
             return self
         kept = self._rows(~self.missing(subset))
@@ -224,7 +262,7 @@ class Table(FrameMethods):
                 kept._columns[name] = one.codes
             elif isinstance(one, Column):
                 kept._columns[name] = one._like(one.codes, may_miss=False)
-        kept._complete |= frozenset(self._named(subset))
+        kept._without_nan |= frozenset(self._named(subset))
         return kept
 
     def _missing(self, name: str) -> DistArray | None:
@@ -243,17 +281,17 @@ class Table(FrameMethods):
 
     # Groups and statistics
 
-    def value_counts(self, name: str | Sequence[str]) -> Table:
-        """Return the counts of a column's values, or of rows' of several, the most frequent first.
+    def value_counts(self, name: str | Sequence[str] | None = None) -> Table:
+        """Return the counts of a column's values, or of rows' of several or all, the most frequent first.
 
         Ties are ordered by value; rows with a missing value are left out.
         """
-        sizes = self.groupby(name).size("count")
+        sizes = self.groupby(list(self.columns) if name is None else name).size("count")
         order = np.argsort(-sizes["count"], kind="stable")
         return sizes._rows(order)._look()
 
-    def describe(self) -> Table:
-        """Return statistics of every column, as pandas does with ``include="all"``.
+    def describe(self, include: Any = None, exclude: Any = None) -> Table:
+        """Return statistics of every column, as pandas does with ``include="all"``, or of some kinds.
 
         Numbers: count, mean, sample standard deviation (ddof=1), minimum, quartiles and maximum, float64.
         Dates, times and durations: the same as text; dates and times have no standard deviation. Text and
@@ -267,7 +305,8 @@ class Table(FrameMethods):
         >>> t["fare"].compute().tolist()[:4], t["zone"].compute().tolist()[-3:]
         ([3.0, 7.5, 1.5, 6.0], ['2', 'b', '2'])
         """
-        return _described(self)
+        is_all = include in (None, "all") and exclude is None
+        return _described(self if is_all else self.select_dtypes(include, exclude))
 
     def _present(self, name: str) -> DistArray:
         # The values of a column of numbers or times that are there, times as counts of their unit.
@@ -315,7 +354,7 @@ class Table(FrameMethods):
             The numeric column to store; None counts rows. Missing values are skipped.
         combine
             How several values for one element are combined: "sum", in the dtype of ``np.sum``, "min", "max",
-            "first", "last", or "error" to raise.
+            "first", "last", or "error" to raise; also "mean", "median", "std" and other methods of groups.
 
         Returns
         -------
@@ -333,6 +372,15 @@ class Table(FrameMethods):
         >>> P.row_labels.tolist(), P.column_labels.tolist()
         (['a', 'b'], [7, 9])
         """
+        if combine in METHODS and combine not in ("sum", "min", "max", "first", "last"):
+            if values is None:
+                raise OptionError(f"pivot(combine={combine!r}): give values=, the column that it is of")
+            found = self.groupby([rows, columns])[values].agg(combine)
+            return found.pivot(rows, columns, values, "error")
+        if combine not in _COMBINED:
+            raise OptionError(
+                f"pivot(combine={combine!r}): {suggestion(combine, dict.fromkeys((*_COMBINED, *METHODS)))}"
+            )
         used = [rows, columns] if values is None else [rows, columns, values]
         table = Table({name: self[name] for name in used}, self._complete).dropna()
         if values is not None and not _is_numeric(table[values], booleans=True):
@@ -458,6 +506,25 @@ class Table(FrameMethods):
         """
         return self.__array__(dtype)
 
+    def __matnb_plot__(self, axes: Any) -> Any:
+        # Lines over times or the keys of groups, bars over text, and without these lines over row numbers.
+        names = [name for name, one in self.items() if _is_numeric(one, booleans=True)]
+        over = next((name for name in self.columns if name not in names or name in self._keys), None)
+        names = [name for name in names if name != over]
+        if not names:
+            raise DTypeError(f"plot of a table without a column of numbers; it has {', '.join(self.columns)}")
+        self._check_limit()
+        self._computed()
+        places = np.arange(len(self)) if over is None else np.asarray(self[over])
+        is_text = over is not None and isinstance(self[over], TextColumn)
+        for name in names:
+            (axes.bar if is_text else axes.plot)(
+                places.astype(str) if is_text else places, np.asarray(self[name]), label=name
+            )
+        axes.set_xlabel("row" if over is None else over)
+        axes.set_ylabel(names[0]) if len(names) == 1 else axes.legend()
+        return axes
+
     # What it looks like
 
     def _look(self) -> Table:
@@ -480,9 +547,13 @@ class Table(FrameMethods):
 
     def _looked(self) -> str:
         # Fetches rows to be shown, if they are not there; tells what that took, or why there are none.
-        if self._seen is None and self._columns:
+        if self._columns and (self._seen is None or self._is_changed()):
             self._note = looked(self._handles(), self._look)
         return self._note
+
+    def _is_changed(self) -> bool:
+        # Whether t["fare"][mask] = value came between.
+        return any(_handle_of(one).expression is not self._given[name] for name, one in self.items())
 
     def _handles(self) -> list[DistArray]:
         return [handle for one in self._columns.values() for handle in _handles_of(one)]
@@ -510,6 +581,36 @@ class Table(FrameMethods):
         note = self._looked()
         given = self.shape, self._told(), self._seen, note
         return {"text/plain": table_text(*given), "text/html": table_html(*given)}
+
+
+def _by_columns(operation: Callable[[Any, Any], Any], is_reflected: bool) -> Callable[[Table, Any], Table]:
+    # With one value, or with the columns of another table that are called the same.
+    def method(made: Table, other: Any) -> Table:
+        if isinstance(other, Table) and other.columns != made.columns:
+            raise ColumnError(
+                f"{operation.__name__} of tables with the columns {', '.join(made.columns)} and "
+                f"{', '.join(other.columns)}: select the same ones"
+            )
+        if not isinstance(other, Table) and not is_one_value(other):
+            raise DTypeError(
+                f"{operation.__name__} of a table and {type(other).__name__}: give one value, or a table; a "
+                'column at a time is t["fare"] * x'
+            )
+        pairs = (
+            (name, one, other[name] if isinstance(other, Table) else other) for name, one in made.items()
+        )
+        return Table(
+            {name: operation(two, one) if is_reflected else operation(one, two) for name, one, two in pairs}
+        )
+
+    return method
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    setattr(Table, f"__{_name}__", _by_columns(getattr(operator, _name), False))
+    setattr(Table, f"__r{_name}__", _by_columns(getattr(operator, _name), True))
+for _name in ("lt", "le", "gt", "ge"):
+    setattr(Table, f"__{_name}__", _by_columns(getattr(operator, _name), False))
 
 
 def _library(name: str) -> Any:
@@ -599,8 +700,8 @@ def table(data: object) -> Table:
     ----------
     data
         Any object with Arrow's ``__arrow_c_stream__``; or a mapping of names to columns: DistArrays, columns
-        of other tables, or anything that Arrow or NumPy can convert to a 1-D array. Labels of the index of a
-        pandas frame become columns.
+        of other tables, anything that Arrow or NumPy can convert to a 1-D array, or one value for all rows.
+        Labels of the index of a pandas frame become columns.
 
     Raises
     ------
@@ -627,6 +728,12 @@ def table(data: object) -> Table:
     if isinstance(data, Table):
         return data
     if isinstance(data, Mapping):
+        lengths = [len(one) for one in data.values() if hasattr(one, "__len__") and not is_one_value(one)]
+        if lengths:
+            data = {
+                str(name): _column(str(name), one, lengths[0]) if is_one_value(one) else one
+                for name, one in data.items()
+            }
         return Table(*columns_of_mapping(data))._look()
     if not hasattr(data, "__arrow_c_stream__"):
         if not hasattr(data, "fetch_arrow_table"):
@@ -638,7 +745,13 @@ def table(data: object) -> Table:
     return Table(*columns_from(data))._look()
 
 
+def _column(name: str, one: object, length: int, has_rows: bool = True) -> DistArray | Column:
+    return constant(name, one, length) if has_rows and is_one_value(one) else column_from(name, one)
+
+
 def _named(name: str, one: DistArray | Column) -> DistArray | Column:
+    if isinstance(one, DistArray):
+        return DistArray(one.expression)  # of its own: x += 1 changes no other table
     if isinstance(one, Column) and one.name != name:
         one = copy(one)
         one.name = name

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
@@ -29,6 +29,7 @@ NUMBERS = st.lists(
 )  # fmt: skip
 
 
+@settings(max_examples=15)
 @given(NUMBERS, st.sampled_from(WHOLE))
 def test_floats_of_a_column_are_whole_numbers_or_refused(values: list[float], dtype: str) -> None:
     info, cut = np.iinfo(dtype), [int(one) if np.isfinite(one) else None for one in values]
@@ -42,6 +43,7 @@ def test_floats_of_a_column_are_whole_numbers_or_refused(values: list[float], dt
             np.asarray(column)
 
 
+@settings(max_examples=15)
 @given(st.lists(st.one_of(st.integers(-100, 100).map(float), st.just(np.nan)), min_size=1, max_size=6))
 def test_pandas_types_of_missing_values_keep_them(values: list[float]) -> None:
     frame = pd.DataFrame({"x": values})

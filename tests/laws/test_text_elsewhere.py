@@ -27,6 +27,7 @@ def session() -> Iterator[None]:
 TEXTS = st.lists(st.one_of(st.none(), st.text(max_size=4)), min_size=1, max_size=6)
 
 
+@settings(max_examples=15)
 @given(TEXTS)
 def test_frames_have_strings(texts: list[str | None]) -> None:
     t = mn.table({"zone": pa.array(texts, pa.string()), "n": list(range(len(texts)))})

@@ -87,7 +87,7 @@ def plot(x: ArrayLike, ax: Axes | None = None) -> Axes:
     ----------
     x
         Of shape (n,), or (n, k) for k lines; dense or sparse, real. NaN are ignored, unless a pixel has
-        nothing else.
+        nothing else. Of a table its columns of numbers are drawn, over a column of times, or text as bars.
     ax
         The axes to draw in; by default pyplot's current axes.
 
@@ -111,6 +111,8 @@ def plot(x: ArrayLike, ax: Axes | None = None) -> Axes:
     >>> ax.lines[0].get_ydata().shape
     (4000,)
     """
+    if (drawn := getattr(x, "__matnb_plot__", None)) is not None:
+        return drawn(axes_or_current(ax))  # type: ignore[no-any-return]  # axes
     series = handle_of(x)
     if series.ndim not in (1, 2) or not series.size:
         raise ShapeError(f"plot: an array of shape {series.shape}; give one of shape (n,) or (n, k)")

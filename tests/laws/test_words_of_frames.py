@@ -1,0 +1,264 @@
+"""What people type into pandas' frames is there on tables, and gives what pandas gives."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+
+import matnb as mn
+from matnb.errors import MatnbError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session() -> Iterator[None]:
+    mn.start(processes=False)
+    yield
+    mn.stop()
+
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b", "c", None]),
+        st.one_of(st.integers(-5, 5).map(float), st.just(np.nan)),
+        st.integers(-3, 3),
+        st.sampled_from(["u", "v", None]),
+    ),
+    min_size=1, max_size=12,
+)  # fmt: skip
+
+
+def frame_of(rows: list[Any]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=["zone", "tip", "k", "text"])
+    text = pd.Series(["a"]).dtype
+    return frame.astype({"zone": text, "text": text, "tip": float, "k": "int64"})
+
+
+def values(one: Any) -> list[Any]:
+    found = one.tolist() if hasattr(one, "tolist") else list(one)
+    return [None if pd.isna(each) else each for each in found]
+
+
+def same(made: Any, wanted: Any) -> None:
+    if isinstance(wanted, pd.DataFrame):
+        assert list(made.columns) == list(wanted.columns)
+        for name in wanted.columns:
+            assert values(made[name]) == values(wanted[name])
+    else:
+        assert values(made) == values(wanted)
+
+
+# Groups
+
+
+@settings(max_examples=6)
+@given(ROWS)
+def test_groups_are_gone_through_as_in_pandas(rows: list[Any]) -> None:
+    frame = frame_of(rows)
+    t = mn.table(frame)
+    for by in ("zone", ["zone"], ["zone", "k"]):
+        ours, theirs = list(t.groupby(by)), list(frame.groupby(by))
+        keys = [key[0] if isinstance(by, list) and len(by) == 1 else key for key, _ in theirs]
+        assert [key for key, _ in ours] == keys
+        for (_, made), (key, wanted) in zip(ours, theirs, strict=True):
+            same(made, wanted)
+            same(t.groupby(by).get_group(key), wanted)
+        assert len(t.groupby(by)) == t.groupby(by).ngroups == len(theirs)
+
+
+@settings(max_examples=6)
+@given(ROWS, st.sampled_from([-2, -1, 1, 3]))
+def test_groups_give_a_value_for_each_row_as_in_pandas(rows: list[Any], periods: int) -> None:
+    frame = frame_of(rows)
+    ours, theirs = mn.table(frame).groupby("zone"), frame.groupby("zone")
+    for name in ("cumsum", "cumprod", "cummin", "cummax", "rank"):
+        for column in ("tip", "k"):
+            same(getattr(ours[column], name)(), getattr(theirs[column], name)())
+    for column in ("tip", "k", "text"):
+        same(ours[column].shift(periods), theirs[column].shift(periods))
+    same(ours["tip"].diff(), theirs["tip"].diff())
+    there = frame["zone"].notna()
+    same(ours.cumcount(), theirs.cumcount().where(there))
+    for n in (0, 1, 2):
+        same(ours.head(n), theirs.head(n))
+        same(ours.tail(n), theirs.tail(n))
+
+
+# Columns of one value, and columns that conditions choose
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["x", 1, 2.5, True, np.float32(2), np.nan, datetime.date(2024, 1, 2), pd.Timestamp("2024-01-02 03:04"),
+     np.timedelta64(5, "s"), datetime.timedelta(hours=1)],
+)  # fmt: skip
+def test_one_value_is_in_every_row(value: Any) -> None:
+    t = mn.table({"a": [1, 2, 3]})
+    wanted = mn.table({"c": [value] * 3})["c"]
+    for made in (t.with_columns(c=value), t.assign(c=value), mn.table({"a": [1, 2, 3], "c": value})):
+        assert made.dtypes["c"] == wanted.dtype
+        same(made["c"], wanted)
+
+
+def test_a_statistic_is_in_every_row() -> None:
+    t = mn.table({"a": [1.0, 2.0, 6.0]})
+    assert t.with_columns(m=t["a"].mean())["m"].tolist() == [3.0] * 3
+    assert values(t.with_columns(m=None)["m"]) == [None] * 3
+
+
+TEXTS: dict[str, Callable[[Any], Any]] = {
+    "a text": lambda t: "hi", "another": lambda t: "lo", "a column": lambda t: t["zone"],
+    "another column": lambda t: t["text"], "none": lambda t: None,
+}  # fmt: skip
+
+
+@settings(max_examples=6)
+@given(ROWS, st.sampled_from([*TEXTS]), st.sampled_from([*TEXTS]), st.sampled_from([*TEXTS]))
+def test_conditions_choose_texts(rows: list[Any], one: str, two: str, three: str) -> None:
+    frame = frame_of(rows)
+    t = mn.table(frame)
+
+    def texts(name: str) -> list[Any]:
+        found = TEXTS[name](frame)
+        return values(found) if isinstance(found, pd.Series) else [found] * len(frame)
+
+    chosen = [a if k > 0 else b for k, a, b in zip(frame["k"], texts(one), texts(two), strict=True)]
+    if {one, two} != {"none"}:
+        assert values(np.where(t["k"] > 0, TEXTS[one](t), TEXTS[two](t))) == chosen
+    if {one, two, three} != {"none"}:
+        chosen = [
+            a if k > 1 else b if k > 0 else c
+            for k, a, b, c in zip(frame["k"], texts(one), texts(two), texts(three), strict=True)
+        ]
+        choices = [TEXTS[one](t), TEXTS[two](t)]
+        assert values(np.select([t["k"] > 1, t["k"] > 0], choices, TEXTS[three](t))) == chosen
+
+
+def test_conditions_choose_times_and_nothing_of_several_kinds() -> None:
+    t = mn.table({"k": [1, 2], "when": pd.to_datetime(["2024-01-01", None])})
+    made = np.where(t["k"] > 1, np.datetime64("2020-01-01"), t["when"])
+    assert made.compute().astype("M8[D]").astype(str).tolist() == ["2024-01-01", "2020-01-01"]
+    for choices in (("a", 3), (3, "a"), (t["when"], "a")):
+        with pytest.raises(MatnbError):
+            np.where(t["k"] > 1, *choices)
+    assert np.where(t["k"] > 1, 1, 0).tolist() == [0, 1]
+
+
+# Sums of texts, tables with a value
+
+
+@settings(max_examples=6)
+@given(ROWS)
+def test_texts_are_added_as_in_pandas(rows: list[Any]) -> None:
+    frame = frame_of(rows)
+    t = mn.table(frame)
+    same(t["zone"] + "-" + t["text"], frame["zone"] + "-" + frame["text"])
+    same("<" + t["zone"], "<" + frame["zone"])
+    numbers, texts = t[["tip", "k"]], frame[["tip", "k"]]
+    same(numbers * 2 + numbers, texts * 2 + texts)
+    same(1 - numbers, 1 - texts)
+    same(numbers > 0, texts > 0)
+
+
+def test_sums_of_other_kinds_say_the_way() -> None:
+    t = mn.table({"zone": ["a"], "k": [1]})
+    with pytest.raises(MatnbError, match=r"x\.astype\(str\)"):
+        t["zone"] + t["k"]
+    assert (t["zone"] + t["k"].astype(str)).tolist() == ["a1"]
+    with pytest.raises(MatnbError, match="select the same"):
+        t[["k"]] + t[["zone"]]
+
+
+# Nothing is changed in place, and the way that is said does it
+
+
+def test_assignments_say_what_does_it() -> None:
+    t = mn.table({"zone": ["a", "b"], "k": [1, 2]})
+    mask = t["k"] > 1
+    for assign in (
+        lambda: t.loc.__setitem__((mask, "zone"), "Neu"),
+        lambda: t.iloc.__setitem__((1, 0), "Neu"),
+        lambda: t.at.__setitem__((1, "zone"), "Neu"),
+        lambda: t["zone"].__setitem__(mask, "Neu"),
+        lambda: t["zone"].__setitem__(1, "Neu"),
+    ):
+        with pytest.raises(MatnbError, match="is not changed: write") as told:
+            assign()
+        code = str(told.value).partition("write ")[2].replace(", and ", "; ")
+        names = {"t": t, "x": t["zone"], "mask": mask, "np": np}
+        exec(code, names)
+        assert names["t"]["zone"].tolist() == ["a", "Neu"], code
+    with pytest.raises(MatnbError, match="with_columns"):
+        t.zone = "x"
+    assert (t.at[1, "zone"], t.iat[1, 1]) == ("b", 2)
+
+
+def test_arrays_of_a_table_are_its_own() -> None:
+    t = mn.table({"a": [1.0, 2.0]})
+    other = t[["a"]].head()
+    t["a"][0] = np.nan
+    assert "nan" not in str(other)
+    assert other["a"].tolist() == [1.0, 2.0]
+    assert values(t["a"]) == [None, 2.0]
+    assert t.dropna().shape == (1, 1)
+
+
+# Options of pandas, and times of numbers
+
+
+@settings(max_examples=6)
+@given(ROWS, st.integers(0, 4))
+def test_rows_are_dropped_as_in_pandas(rows: list[Any], thresh: int) -> None:
+    frame = frame_of(rows)
+    t = mn.table(frame)
+    same(t.dropna(how="any"), frame.dropna(how="any"))
+    same(t[["tip", "zone"]].dropna(how="all"), frame[["tip", "zone"]].dropna(how="all"))
+    same(t.dropna(thresh=thresh), frame.dropna(thresh=thresh))
+    assert t.describe(include="number").columns[1:] == ("tip", "k")
+    assert t.describe(include="all").columns[1:] == t.columns
+
+
+@settings(max_examples=6)
+@given(ROWS)
+def test_pivots_of_means_are_those_of_pandas(rows: list[Any]) -> None:
+    frame = frame_of(rows).dropna().reset_index(drop=True)
+    if not len(frame):
+        return
+    made = mn.table(frame).pivot("zone", "text", "tip", combine="mean")
+    wanted = frame.pivot_table(index="zone", columns="text", values="tip", aggfunc="mean").fillna(0)
+    np.testing.assert_allclose(np.asarray(made), wanted.to_numpy())
+
+
+@pytest.mark.parametrize("numbers", [[20240401, 20231231], [20240401, None], [20240401.0, np.nan]])
+def test_numbers_are_times_as_in_pandas(numbers: list[Any]) -> None:
+    t = mn.table({"x": numbers})
+    wanted = ["NaT" if pd.isna(one) else str(pd.to_datetime(str(int(one))).date()) for one in numbers]
+    assert t["x"].to_datetime("%Y%m%d").compute().astype(str).tolist() == wanted
+    for unit in ("s", "ms", "us", "ns"):
+        made = t["x"].to_datetime(unit=unit).compute().astype("M8[ns]")
+        there = pd.to_datetime(pd.Series(numbers), unit=unit).to_numpy().astype("M8[ns]")
+        assert (made.astype("i8") == there.astype("i8")).all()
+
+
+def test_a_list_of_forms_reads_several() -> None:
+    t = mn.table({"day": ["2024-01-02", "03.04.2024", None]})
+    made = t["day"].to_datetime(["%Y-%m-%d", "%d.%m.%Y"]).compute()
+    assert made.astype(str).tolist() == ["2024-01-02", "2024-04-03", "NaT"]
+    with pytest.raises(MatnbError, match=r'to_datetime\("%d.%m.%Y"\) reads it'):
+        t["day"].to_datetime("%Y-%m-%d")
+
+
+def test_results_of_groups_are_drawn() -> None:
+    days = pd.to_datetime(["2024-01-01", "2024-01-03"])
+    t = mn.table({"when": days, "zone": ["a", "b"], "tip": [1.0, 2.0]})
+    axes = mn.plot(t.groupby("when", freq="D")["tip"].sum(), ax=Figure().subplots())
+    assert axes.lines[0].get_ydata().tolist() == [1.0, 2.0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("when", "tip")
+    assert len(mn.plot(t.groupby("zone")["tip"].sum(), ax=Figure().subplots()).patches) == 2

@@ -121,7 +121,6 @@ ONE_IMPORTER = {
     "matnb/tables/datetimes.py": "pandas' names for parts of times, which the column has or gives",
     "matnb/tables/frame.py": LARGE,
     "matnb/tables/joining.py": LARGE,
-    "matnb/tables/aggregates.py": "what pandas' forms say; groups compute it",
     "matnb/tables/group_keys.py": LARGE,
     "matnb/tables/group_rows.py": "rows, and values for each; its importer computes one for each group",
     "matnb/tables/places.py": "which rows are meant; its importer is what is done with all",

@@ -300,6 +300,9 @@ def tasks_text(run: RunStarted, seconds: float, num_done: int | None = None, num
     tasks = plural_text(run.num_tasks, "task")
     done = min(num_done or 0, run.num_tasks)
     words = [tasks if num_done is None else f"{count_text(done)} of {tasks}"]
+    if done == run.num_tasks > 0 and not num_compiled:
+        # What is left are results on their way, or put together of their blocks.
+        return f"{words[0]} done, bringing the results together, {seconds_text(seconds)} so far"
     if run.read_bytes and num_done is not None:
         read = round(run.read_bytes * done / max(1, run.num_tasks))
         words.append(f"{bytes_text(read)} of {bytes_text(run.read_bytes)} read")

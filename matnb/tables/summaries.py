@@ -193,18 +193,30 @@ def of_numbers(one: Any, name: str, axis: int | None = None, **options: Any) -> 
 
 
 def covariances(X: Any, min_periods: int, correlate: bool, ddof: int = 1) -> npt.NDArray[Any]:
-    """Return covariances of the columns of a matrix, or correlations, of the rows without NaN in both."""
-    is_there: Any = X == X
-    X = X - np.nanmean(X, axis=0)  # for the digits: sums of squares would lose them
-    X, M = np.where(is_there, X, 0.0), is_there.astype(np.float64)
-    wanted = [M.T @ M, X.T @ M, X.T @ X, (X * X).T @ M]
-    evaluator().persist([one.expression for one in wanted])
-    counts, sums, products, squares = (np.asarray(one) for one in wanted)
+    """Return covariances of the columns of a matrix, or correlations, of the rows with numbers in both."""
+    means = np.asarray(X.mean(axis=0)) if len(X) else np.full(X.shape[1], np.nan)
+    if np.isfinite(means).all():  # so all values are there, and one product has everything
+        centered = X - means
+        products = np.asarray(centered.T @ centered).copy()
+        constant = np.diag(products) <= len(X) * (16 * np.finfo(float).eps * means) ** 2
+        products[constant, :] = products[:, constant] = 0  # whose mean was rounded
+        counts, sums = np.full(products.shape, float(len(X))), np.zeros(products.shape)
+        squares = np.broadcast_to(np.diag(products)[:, np.newaxis], products.shape)
+    else:
+        is_there: Any = np.isfinite(X) if correlate else X == X  # pandas' way with infinity
+        X = np.where(is_there, X, np.nan) if correlate else X
+        X = X - np.nanmean(X, axis=0)  # for the digits: sums of squares would lose them
+        X, M = np.where(is_there, X, 0.0), is_there.astype(np.float64)
+        wanted = [M.T @ M, X.T @ M, X.T @ X, (X * X).T @ M]
+        evaluator().persist([one.expression for one in wanted])
+        counts, sums, products, squares = (np.asarray(one) for one in wanted)
     with np.errstate(invalid="ignore", divide="ignore"):
         products = products - sums * sums.T / counts
         if correlate:
             spread = squares - sums**2 / counts
+            spread[spread <= 1e-14 * squares] = 0  # of values that are one in the rows of a pair
             found = np.clip(products / np.sqrt(spread * spread.T), -1, 1)
+            found[(spread == 0) | (spread.T == 0)] = np.nan
         else:
             found = products / (counts - ddof)
     found[(counts < max(min_periods, 2 if correlate else 1 + ddof)) | (found != found)] = np.nan

@@ -108,6 +108,20 @@ def test_correlations_of_large_numbers_keep_their_digits() -> None:
     np.testing.assert_allclose(mn.table(frame).corr()["b"].compute(), frame.corr()["b"], rtol=1e-6)
 
 
+@pytest.mark.parametrize("spoiled", [None, np.nan, np.inf])
+def test_correlations_with_and_without_missing_values(spoiled: float | None) -> None:
+    values = np.random.default_rng(1).normal(size=(300, 3)) * [1, 50, 0] + [7, -3, 0.1]
+    if spoiled is not None:
+        values[4, 1] = spoiled
+    frame = pd.DataFrame(values, columns=["a", "b", "constant"])
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        found, expected = mn.table(frame), (frame.corr(), frame.cov())
+        for ours, theirs in zip((found.corr(), found.cov()), expected, strict=True):
+            got = np.stack([ours[name].compute() for name in frame], axis=1)
+            np.testing.assert_allclose(got, theirs.to_numpy(), rtol=1e-9, atol=1e-12)
+
+
 ALIKE: dict[str, Callable[[Any], Any]] = {
     "fillna": lambda t: t.fillna({"zone": "?", "fare": 0.5, "n": 9}),
     "fillna by columns": lambda t: t[["fare", "n"]].fillna(0),

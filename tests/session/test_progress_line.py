@@ -106,7 +106,7 @@ def test_tasks_done_and_bytes_read_are_told_with_one_estimate(line, monkeypatch)
         "0 of 8 tasks, 0 B of 400 MB read, 1.5 s so far",
         "3 of 8 tasks, 150 MB of 400 MB read, 3 s so far, 5 s left",
         "3 of 8 tasks, 150 MB of 400 MB read, 4 s so far, 6.67 s left",
-        "8 of 8 tasks, 400 MB of 400 MB read, 4.5 s so far",
+        "8 of 8 tasks done, bringing the results together, 4.5 s so far",
     ]
 
 

@@ -146,6 +146,15 @@ def _times(values: NumericArray, labels: LabelArray, totals: NumericArray) -> in
 @compiled
 def _least(values: NumericArray, labels: LabelArray, totals: NumericArray) -> int:
     num_labels, width = np.uint64(totals.shape[0]), totals.shape[1]
+    if width == 1:
+        single, found = values.ravel(), totals.reshape(totals.size)
+        for place in range(labels.size):
+            label = np.uint64(labels[place])
+            if label >= num_labels:
+                return place
+            value, held = single[place], found[label]
+            found[label] = value if value < held or value != value else held
+        return -1
     for place in range(labels.size):
         label = np.uint64(labels[place])
         if label >= num_labels:
@@ -159,6 +168,15 @@ def _least(values: NumericArray, labels: LabelArray, totals: NumericArray) -> in
 @compiled
 def _most(values: NumericArray, labels: LabelArray, totals: NumericArray) -> int:
     num_labels, width = np.uint64(totals.shape[0]), totals.shape[1]
+    if width == 1:
+        single, found = values.ravel(), totals.reshape(totals.size)
+        for place in range(labels.size):
+            label = np.uint64(labels[place])
+            if label >= num_labels:
+                return place
+            value, held = single[place], found[label]
+            found[label] = value if value > held or value != value else held
+        return -1
     for place in range(labels.size):
         label = np.uint64(labels[place])
         if label >= num_labels:

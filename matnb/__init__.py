@@ -58,10 +58,13 @@ from matnb.session.machine_code import compile_ahead as _compile_ahead
 from matnb.session.session import Session as _Session
 from matnb.session.stamp import stamp
 from matnb.tables.columns import Column, TextColumn
+from matnb.tables.datetimes import TimeMethods
 from matnb.tables.groups import TableGroups
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pivots import Pivot
 from matnb.tables.sorting import concat
+from matnb.tables.strings import TextMethods
+from matnb.tables.summaries import Record
 from matnb.tables.table import Table, table
 from matnb.tables.times import TimeColumn
 from matnb.version import VERSION
@@ -78,11 +81,14 @@ __all__ = [
     "MaskedColumn",
     "MatnbError",
     "Pivot",
+    "Record",
     "Splits",
     "Table",
     "TableGroups",
     "TextColumn",
+    "TextMethods",
     "TimeColumn",
+    "TimeMethods",
     "active_session",
     "align",
     "arange",

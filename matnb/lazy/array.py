@@ -22,7 +22,7 @@ from matnb.expr.nodes import Data, Expr
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.element_reads import chunks_of, note_iteration, value_of
 from matnb.lazy.evaluator import evaluator, shown
-from matnb.lazy.foreign_names import as_numpy, instead_of, is_in_matplotlib, refuse_dask
+from matnb.lazy.foreign_names import as_numpy, asks, instead_of, is_in_matplotlib, refuse_dask
 from matnb.lazy.labels import LABEL_FINDERS, NOTED_LABELS
 from matnb.lazy.limits import check_incoming, check_limit, converted_bytes, list_bytes
 from matnb.lazy.operators import Operators
@@ -498,6 +498,9 @@ class Values(Known):
         if _is_scipys_operand():
             return np.empty((), object)  # by which SciPy tells that the operator is for this array to define
         wanted = None if dtype is None else np.dtype(dtype)
+        if wanted is not None and wanted.kind == "O" and asks("scipy.sparse._construct"):  # sp.vstack
+            (listed := np.empty((), object))[()] = self
+            return listed
         size = converted_bytes(self._expression, wanted)
         values = self._elements(size, "a dense array of", self.dtype if wanted is None else wanted)
         return values if wanted is None else values.astype(wanted, copy=False)
@@ -874,6 +877,8 @@ class DistArray(Methods, Operators, Values):
         methods = SPARSE_METHODS if is_sparse else METHODS
         if name in methods:
             return MethodType(methods[name], self)
+        if name == "format" and is_sparse and asks("networkx"):
+            return "distributed"  # by which it takes what tocoo() gives
         raise no_attribute("DistArray", name, lambda: dir(self), lambda: instead_of(name, is_sparse))
 
     def __dir__(self) -> list[str]:
@@ -891,6 +896,10 @@ class DistArray(Methods, Operators, Values):
         node = self._expression
         if is_in_matplotlib():
             return iter(self.to_numpy())
+        if self.ndim == 2 and asks("networkx"):
+            raise UnsupportedError(
+                "write mn.graph.pagerank(A) and the like; nx.Graph(A) is for NetworkX's own"
+            )
         if self.ndim == 1 and not node.free:
             return itertools.chain.from_iterable(chunks_of(node))
         note_iteration(node)

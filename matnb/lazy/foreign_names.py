@@ -108,13 +108,18 @@ def is_in_matplotlib() -> bool:
 
     It goes on with them from its first step: it looks at single elements, thousands of times.
     """
-    if "matplotlib" not in sys.modules:  # asked at every operation
+    return asks("matplotlib", "mpl_toolkits", above=3)
+
+
+def asks(library: str, *others: str, above: int = 2) -> bool:
+    """Tell whether what asks, so many frames above, is a module of a library."""
+    if library not in sys.modules:  # asked at every operation
         return False
-    frame = sys._getframe(2)
+    frame = sys._getframe(above)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")) in _BETWEEN:
         frame = frame.f_back
     name = str(frame.f_globals.get("__name__"))
-    return name.startswith(("matplotlib.", "mpl_toolkits."))
+    return f"{name}.".startswith(tuple(f"{one}." for one in (library, *others)))
 
 
 def as_numpy(value: Any) -> Any:

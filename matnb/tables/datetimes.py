@@ -9,6 +9,7 @@ import numpy as np
 
 from matnb.errors import DTypeError
 from matnb.io.durations import PER_DAY, PER_SECOND
+from matnb.tables.accessors import keeps_names
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pandas_names import OF_TIMES, no_table_name
 
@@ -24,6 +25,7 @@ _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 _SAME = ("year", "month", "day", "hour", "minute", "second", "weekday")  # as the column has them
 
 
+@keeps_names
 class TimeMethods:
     """Parts of times and durations by pandas' names: ``t["when"].dt.hour``.
 

@@ -13,6 +13,7 @@ from matnb.errors import DTypeError, OptionError
 from matnb.io.columns import by_code_point, places_among
 from matnb.io.texts import strings
 from matnb.lazy.creation import asarray
+from matnb.tables.accessors import keeps_names
 
 if TYPE_CHECKING:
     import pyarrow
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _PYTHONS_OWN = re.compile(r"\\[A-Za-z0-9]|[${]|\(\?|\[\[|[*+?][+]")
 
 
+@keeps_names
 class TextMethods:
     """Functions of the texts of a column, by pandas' names: ``t["zone"].str.lower()``.
 
@@ -383,6 +385,7 @@ class TextMethods:
         return _table({str(place): found[place] for place in range(width)})
 
 
+@keeps_names
 class SplitText:
     """Texts of a column split into parts: ``x.str.split(",")``; ``.str[0]`` are the first parts."""
 

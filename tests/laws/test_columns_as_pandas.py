@@ -327,3 +327,24 @@ def test_what_is_done_to_texts_is_done_once_for_each_distinct_one() -> None:
     t["x"].map(lambda text: called.append(text) or text.upper())
     assert called == ["a", "b"]
     assert len(t["x"].str.lower().labels) == 2
+
+
+NAMED = (
+    "s.str.lower()", 's.str.split(" ").str[0]', "s.str[0]", 's.str.replace("a", "c")',
+    "s.str.strip().str.title()", "s.str.cat(s)", 'w.dt.floor("D")', "w.dt.day_name()", 'w.dt.strftime("%Y")',
+    'w.dt.tz_localize("UTC")', "w.dt.normalize()", "m.dt.year", "m.dt.quarter",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("made", NAMED)
+def test_what_accessors_return_has_the_name_of_the_column(made: str) -> None:
+    frame = pd.DataFrame(
+        {
+            "s": ["a b", "b c"],
+            "w": pd.to_datetime(["2020-01-01", "2020-02-02"]),
+            "m": pd.to_datetime(["2020-01-01", None]),
+        }
+    )
+    t = mn.table(frame)
+    found, expected = (eval(made, {name: one[name] for name in frame}) for one in (t, frame))
+    assert found.name == expected.name

@@ -186,7 +186,7 @@ def _column(
 
 
 @cancellable()
-def save(array: ArrayLike, path: str | os.PathLike[str]) -> None:
+def save(array: ArrayLike, path: str | os.PathLike[str], *, sep: str = ",", decimal: str = ".") -> None:
     """Compute an array or a table and write it block by block; this process holds one block at a time.
 
     The file is written completely or not at all.
@@ -202,6 +202,8 @@ def save(array: ArrayLike, path: str | os.PathLike[str]) -> None:
         ``.arrow``, ``.feather`` or ``.csv``; a nested array as ``.parquet``, ``.arrow`` or ``.feather``, in
         one column of lists, "values", which :func:`matnb.nested.load` reads; a path, or a url that fsspec
         writes.
+    sep, decimal
+        Of tables in ``.csv``: what is between values, and before the fraction of floats, such as ";" and ",".
 
     Raises
     ------
@@ -221,7 +223,7 @@ def save(array: ArrayLike, path: str | os.PathLike[str]) -> None:
         recorded(save)(array, path)
         return
     if isinstance(array, Table) or is_for_tables(path):
-        save_table(array, path)
+        save_table(array, path, sep, decimal)
         return
     node = expression_of(array)
     check_closed(node)

@@ -551,9 +551,23 @@ class FrameMethods:
         lists = self.to_arrow().to_pydict()
         return lists if orient == "list" else {name: dict(enumerate(one)) for name, one in lists.items()}
 
-    def to_csv(self: _Frame, path: str | os.PathLike[str], index: bool = False) -> None:
-        """Write the table as CSV, as ``mn.save`` does with a path that ends in ``.csv``."""
-        _written(self, path, ".csv")
+    def to_csv(
+        self: _Frame,
+        path: str | os.PathLike[str],
+        sep: str = ",",
+        decimal: str = ".",
+        index: bool = False,
+    ) -> None:
+        """Write the table as CSV, as ``mn.save`` does with a path that ends in ``.csv``.
+
+        Parameters
+        ----------
+        sep
+            What is between values, such as ";" or a tab.
+        decimal
+            What is before the fraction of floats: "." or ",".
+        """
+        _written(self, path, ".csv", sep, decimal)
 
     def to_parquet(self: _Frame, path: str | os.PathLike[str], index: bool = False) -> None:
         """Write the table as Parquet, as ``mn.save`` does with a path that ends in ``.parquet``."""
@@ -610,11 +624,13 @@ def _matrix_of(frame: _Frame, min_periods: int, correlate: bool, ddof: int = 1) 
     return table({taken: names, **{name: found[:, place] for place, name in enumerate(names)}})
 
 
-def _written(frame: _Frame, path: str | os.PathLike[str], suffix: str) -> None:
+def _written(
+    frame: _Frame, path: str | os.PathLike[str], suffix: str, sep: str = ",", decimal: str = "."
+) -> None:
     from matnb.tables.writing import save_table  # which makes tables
 
     if suffix_of(path) != suffix:
         raise OptionError(
             f"{os.fsdecode(path)}: give a path that ends in {suffix}, or write mn.save(t, path)"
         )
-    save_table(frame, path)
+    save_table(frame, path, sep, decimal)

@@ -41,7 +41,8 @@ def groupby(
         list of them. What was made of one column is called as that column is.
     freq
         Groups times by steps of their clocks: ``t.groupby("pickup", freq="D")`` by day; also "h", "15min",
-        "W" (from Monday on), "MS", "QS" and "YS". Steps in which there is no row are no groups.
+        "W" (to Sunday, whose date it has as in pandas), "MS", "QS" and "YS". Steps in which there is
+        no row are no groups.
     keys
         Further keys with names of their own: ``hour=t["pickup"].dt.hour``.
     as_index, sort, observed, dropna
@@ -140,4 +141,7 @@ def _in_steps(keys: dict[str, AnyColumn], freq: str) -> dict[str, AnyColumn]:
     if len(times) != 1:
         told = ", ".join(f"{name!r} of {word_of(one)}" for name, one in keys.items())
         raise DTypeError(f"groupby(freq={freq!r}): one of the keys is to be of times, and there are {told}")
-    return {name: floored_to(one, freq) if isinstance(one, TimeColumn) else one for name, one in keys.items()}
+    return {
+        name: floored_to(one, freq, last_day=True) if isinstance(one, TimeColumn) else one
+        for name, one in keys.items()
+    }

@@ -20,7 +20,7 @@ from matnb.program.memory import estimate_bytes
 Rows = Sequence[Sequence[str]]
 Seen = tuple[Rows, Rows] | None  # the first rows, and the last where there are more
 Told = Sequence[tuple[str, str]]  # names and types
-_MOST_COLUMNS, _LONGEST = 12, 24  # that are shown, and letters of text
+_MOST_COLUMNS, _LONGEST = 20, 24  # that are shown, and letters of text
 _OF_DIGITS = re.compile(r"[-+:.\dTZdhms ]{1,40}")  # numbers, times and durations, which may be text
 _CELL = "padding:1px 10px 1px 0;border:none;background:transparent;white-space:pre"
 _TYPE = f"{_CELL};opacity:.6;font-weight:normal"

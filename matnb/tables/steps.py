@@ -20,15 +20,17 @@ _LAST_DAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")  # of weeks, as i
 _FREQUENCY = re.compile(r"\s*(\d*)\s*([A-Za-z]+)(?:-([A-Za-z]+))?\s*")
 
 
-def floored_to(column: TimeColumn, freq: str) -> TimeColumn:
+def floored_to(column: TimeColumn, freq: str, last_day: bool = False) -> TimeColumn:
     """Return times rounded down to steps that a text such as "15min" names, of the clocks of their zone.
+
+    With ``last_day``, weeks are called by their last day, as pandas' are, and not by their first.
 
     Raises
     ------
     OptionError
         For a text that names no step.
     """
-    count, unit, last_day = _step_of(freq)
+    count, unit, ends = _step_of(freq)
     if unit in _MONTHS_OF:
         column._check("datetime", f"steps of {freq!r}")
         year, month, _ = column._civil()
@@ -37,9 +39,9 @@ def floored_to(column: TimeColumn, freq: str) -> TimeColumn:
         return column._shown_at(days_of(number // 12, number % 12 + 1) * PER_DAY[column.unit])
     if unit == "W":
         column._check("datetime", f"steps of {freq!r}")
-        first = (last_day + 1 - 3) % 7  # the day of 1970 with which a week begins: the first was a Thursday
+        first = (ends + 1 - 3) % 7  # the day of 1970 with which a week begins: the first was a Thursday
         length = 7 * count
-        days = (column._days() - first) // length * length + first
+        days = (column._days() - first) // length * length + first + (length - 1 if last_day else 0)
         return column._shown_at(days * PER_DAY[column.unit])
     if PER_DAY[column.unit] < PER_DAY[unit]:  # dates in hours, and the like
         if count * PER_DAY[column.unit] % PER_DAY[unit] and count > 1:

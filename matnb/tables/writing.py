@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from matnb.errors import OptionError, UnsupportedError, suggestion
 from matnb.io.durations import NO_TIME, duration_texts
 from matnb.io.files import suffix_of
 from matnb.io.write import written_whole
+from matnb.lazy.array import DistArray
 from matnb.location import Location
 from matnb.tables.outgoing import with_strings
 from matnb.tables.table import Table, table
@@ -29,24 +31,41 @@ def is_for_tables(path: str | os.PathLike[str]) -> bool:
     return suffix_of(path) in _SUFFIXES
 
 
-def save_table(data: object, path: str | os.PathLike[str]) -> None:
+def save_table(data: object, path: str | os.PathLike[str], sep: str = ",", decimal: str = ".") -> None:
     """Compute a table and write it, a million rows at a time; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    sep, decimal
+        Of CSV: what is between values, and before the fraction of floats.
 
     Raises
     ------
     OptionError
-        For an ending that is not of a table.
+        For an ending that is not of a table, and for signs that numbers have otherwise.
     UnsupportedError
         For times of years without four digits, in CSV.
     """
+    if isinstance(data, DistArray):
+        raise OptionError(
+            f"{Location(os.fsdecode(path))}: an array is written as .npz, .npy or .mtx; "
+            "pandas.DataFrame(P.toarray(), P.rows, P.columns).to_csv(path) writes a pivot with its labels"
+        )
     made, suffix = data if isinstance(data, Table) else table(data), suffix_of(path)
     if suffix not in _SUFFIXES:
         raise OptionError(
             f"{Location(os.fsdecode(path))}: no writer of tables for suffix {suffix!r}; "
             f"{suggestion(suffix, _SUFFIXES)}; t.to_matrix() is an array"
         )
+    marks = sep, decimal
+    if marks != (",", ".") and suffix != ".csv":
+        raise OptionError(f"sep={sep!r}, decimal={decimal!r}: these are of .csv, not of {suffix}")
+    if len(sep) != 1 or sep in '."\n\r-+0123456789' or decimal not in ".," or sep == decimal:
+        raise OptionError(
+            f'sep={sep!r}, decimal={decimal!r}: give sep=";" and decimal=",", or leave both out'
+        )
     with written_whole(path) as stream:
-        _write(made, suffix, stream)
+        _write(made, suffix, stream, marks)
 
 
 def _slices(made: Table) -> Iterator[pyarrow.Table]:
@@ -54,13 +73,13 @@ def _slices(made: Table) -> Iterator[pyarrow.Table]:
         yield with_strings(made._rows(slice(start, start + _ROWS)).to_arrow())
 
 
-def _write(made: Table, suffix: str, stream: Any) -> None:
+def _write(made: Table, suffix: str, stream: Any, marks: tuple[str, str]) -> None:
     import pyarrow.parquet
 
     writer: Any = None
     for part in _slices(made):
         if writer is None:
-            makers = {".parquet": pyarrow.parquet.ParquetWriter, ".csv": _CsvWriter}
+            makers = {".parquet": pyarrow.parquet.ParquetWriter, ".csv": partial(_CsvWriter, marks=marks)}
             writer = makers.get(suffix, pyarrow.ipc.new_file)(stream, part.schema)
         writer.write_table(part)
     writer.close()
@@ -69,9 +88,10 @@ def _write(made: Table, suffix: str, stream: Any) -> None:
 class _CsvWriter:
     """Rows of an Arrow table as text that reads as the same values: only text is quoted, and all of it."""
 
-    def __init__(self, stream: Any, schema: pyarrow.Schema) -> None:
+    def __init__(self, stream: Any, schema: pyarrow.Schema, marks: tuple[str, str]) -> None:
         self._stream = stream
-        stream.write((",".join(map(_quoted, schema.names)) + "\n").encode())
+        self._sep, self._decimal = marks
+        stream.write((self._sep.join(map(_quoted, schema.names)) + "\n").encode())
 
     def write_table(self, part: pyarrow.Table) -> None:
         """Write some rows."""
@@ -79,10 +99,12 @@ class _CsvWriter:
 
         if not part.num_rows:
             return
-        columns = [_texts(name, part.column(name).combine_chunks()) for name in part.column_names]
+        columns = [
+            _texts(name, part.column(name).combine_chunks(), self._decimal) for name in part.column_names
+        ]
         if len(columns) == 1:  # a line that is blank is no row
             columns[0] = compute.if_else(compute.equal(columns[0], ""), _large(_NONE), columns[0])
-        rows = compute.binary_join_element_wise(*columns, _large(","))
+        rows = compute.binary_join_element_wise(*columns, _large(self._sep))
         rows = compute.binary_join_element_wise(rows, _large("\n"), _large(""))
         _, offsets, letters = rows.buffers()
         places = np.frombuffer(offsets, np.int64)[rows.offset : rows.offset + len(rows) + 1]
@@ -102,7 +124,7 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def _texts(name: str, column: pyarrow.Array | pyarrow.ChunkedArray) -> pyarrow.Array:
+def _texts(name: str, column: pyarrow.Array | pyarrow.ChunkedArray, decimal: str) -> pyarrow.Array:
     # The values as CSV has them, nothing where they are missing.
     import pyarrow
     from pyarrow import compute, types
@@ -122,6 +144,7 @@ def _texts(name: str, column: pyarrow.Array | pyarrow.ChunkedArray) -> pyarrow.A
         is_whole = compute.match_substring_regex(texts, "^-?[0-9]+$")
         with_point = compute.binary_join_element_wise(texts, _large(".0"), _large(""))
         texts = compute.if_else(is_whole, with_point, texts)
+        texts = compute.replace_substring(texts, ".", decimal)
     elif types.is_timestamp(kind) or types.is_date(kind):
         _check_years(name, texts)
     return compute.fill_null(texts, "")

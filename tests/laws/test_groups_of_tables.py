@@ -129,8 +129,8 @@ def test_steps_of_times(zone: str | None, freq: str) -> None:
         expected = frame.assign(when=instants if zone is None else instants.dt.tz_convert(zone))
     else:
         starts = {
-            "W": lambda: walls.dt.to_period("W-SUN").dt.start_time,
-            "W-SAT": lambda: walls.dt.to_period("W-SAT").dt.start_time,
+            "W": lambda: walls.dt.to_period("W-SUN").dt.end_time.dt.floor("D"),
+            "W-SAT": lambda: walls.dt.to_period("W-SAT").dt.end_time.dt.floor("D"),
             "MS": lambda: walls.dt.to_period("M").dt.start_time,
             "QS": lambda: walls.dt.to_period("Q").dt.start_time,
             "YS": lambda: walls.dt.to_period("Y").dt.start_time,

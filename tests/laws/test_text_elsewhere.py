@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
+from matnb.errors import OptionError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -68,3 +69,28 @@ def test_files_have_strings(
     again = mn.load(path)["zone"]
     assert again.codes.dtype == "int32"
     assert again.compute().tolist() == texts
+
+
+@pytest.mark.parametrize(("sep", "decimal"), [(";", ","), ("\t", "."), ("|", ","), (",", ".")])
+def test_csv_has_the_marks_that_are_asked_for(tmp_path: Path, sep: str, decimal: str) -> None:
+    frame = pd.DataFrame({"zone": ["a;b", None, "1,5"], "fare": [1.5, -0.25, None], "n": [1, 2, 3]})
+    t = mn.table(frame)
+    mn.save(t, tmp_path / "one.csv", sep=sep, decimal=decimal)
+    t.to_csv(tmp_path / "two.csv", sep=sep, decimal=decimal)
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "one.csv", sep=sep, decimal=decimal), frame)
+    assert mn.load(tmp_path / "one.csv", sep=sep, decimal=decimal).equals(t)
+
+
+def test_other_marks_and_matrices_are_refused(tmp_path: Path) -> None:
+    t = mn.table({"zone": ["a"], "k": [1], "fare": [1.5]})
+    for options in ({"decimal": ","}, {"sep": "5"}, {"sep": ";;"}, {"decimal": ";"}):
+        with pytest.raises(OptionError, match='give sep=";" and decimal=","'):
+            mn.save(t, tmp_path / "t.csv", **options)
+    with pytest.raises(OptionError, match=r"of \.csv"):
+        mn.save(t, tmp_path / "t.parquet", sep=";")
+    P, path = t.pivot("zone", "k", "fare"), tmp_path / "p.csv"
+    with pytest.raises(OptionError, match="writes a pivot"):
+        mn.save(P, path)
+    pd.DataFrame(P.toarray(), P.rows, P.columns).to_csv(path)
+    assert path.read_text().split() == [",1", "a,1.5"]

@@ -174,6 +174,8 @@ class ThreadEngine(DaskEngine):
             for node, array in plan.outputs.items()
             if all(key in made for key in array.keys)
         }
-        blocks = {key: one.block for key, one in made.items() if isinstance(one, LocalBlock)}
+        # Of others there may be what is no block yet, such as rows of a file as they were read.
+        stays = {key for node in kept for key in plan.outputs[node].keys}
+        blocks = {key: one.block for key in stays if isinstance(one := made[key], LocalBlock)}
         counts = {key: (block.nnz, block.nbytes) for key, block in blocks.items()}
         return cancelled(plan, kept, sharing.num_done, counts)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from written import written
 
 from matnb.backend import worker
+from matnb.backend.engine_threads import ThreadEngine
 from matnb.backend.shared_tasks import SharedTasks, TaskGraph
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Grid
 from matnb.blocks.kernels.shaping import root_of
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Data
+from matnb.io.columns import TablePart
 from matnb.program.operators import Accumulate, Cut, Fill, Join
 from matnb.program.plan import Step, Stored, Task
 
@@ -242,3 +245,11 @@ def test_blocks_of_rows_of_an_array_that_stays_are_made_in_one_array(
     assert (other.ctypes.data - one.ctypes.data == one.nbytes) is together
     assert (one == 2).all()
     assert (other == 2).all()
+
+
+def test_an_interrupt_counts_arrays_alone_where_rows_of_a_file_were_read() -> None:
+    engine = object.__new__(ThreadEngine)
+    plan = SimpleNamespace(outputs={}, tasks=(1, 2, 3))
+    sharing = SimpleNamespace(made=lambda: {"rows": TablePart(0)}, num_done=1)
+    stopped = engine._stopped(plan, sharing, {}, RUN)  # type: ignore[arg-type]  # what it reads of these
+    assert "cancelled 2 of 3 tasks" in str(stopped)

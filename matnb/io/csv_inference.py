@@ -247,7 +247,8 @@ def _warn_of_doubts(
     doubts: dict[str, list[str]] = {}
     wanted, firsts = dict(table.wanted), []
     are_all_quoted = all(
-        len(one) and quoted[place] == len(one) - one.null_count for place, one in enumerate(columns)
+        len(one) and quoted[place] == compute.sum(compute.not_equal(one, ""), min_count=0).as_py()
+        for place, one in enumerate(columns)
     )
     for place, (name, column, word) in enumerate(zip(table.read_names, columns, types, strict=True)):
         is_number = compute.match_substring_regex(_trimmed(column), NUMBER).fill_null(False)

@@ -150,7 +150,8 @@ ODD_FILES = [
     right("line breaks in quotes", 'a,b\n1,"x\ny"\n2,"z"\n'),
     told("all is quoted", '"a","b"\n"1","x"\n"3","y"\n', "quoted_text=False", way={"quoted_text": False}),
     told(
-        "all is quoted, nothing too", '"a","b","c"\n"1","x","2"\n"3","","4"\n"5","y",""\n', "quoted_text=False",
+        "all is quoted, nothing too", '"a","b","c"\n"1","x","2"\n"3","","4"\n"5","y",""\n',
+        "quoted_text=False",
         way={"quoted_text": False},
     ),
     right("quoted text among numbers", 'a,b\n1,"7"\n3,"08"\n', pandas={"dtype": {"b": str}}),

@@ -237,11 +237,9 @@ _VARIABLES: dict[str, tuple[str, Callable[[str, str], int | str | tuple[int, ...
     "MATNB_REBALANCE": ("rebalance", _as_it_is),
     "MATNB_NODE_GRID": ("node_grid", parse_grid),
 }
-# Read by the magics and by the tests.
-_NO_SETTINGS = (
-    *("MATNB_DISPLAY", "MATNB_PROGRESS", "MATNB_CHROMIUM", "MATNB_COMPILE", "MATNB_TEST_DATA"),
-    *("MATNB_FULL_TRACEBACK", "MATNB_ARRAY_API_TESTS", "MATNB_ARRAY_API_EXAMPLES"),
-)
+# Read elsewhere; and by the tests.
+_OF_USERS = ("MATNB_DISPLAY", "MATNB_PROGRESS", "MATNB_CHROMIUM", "MATNB_COMPILE", "MATNB_FULL_TRACEBACK")
+_NO_SETTINGS = (*_OF_USERS, "MATNB_TEST_DATA", "MATNB_ARRAY_API_TESTS", "MATNB_ARRAY_API_EXAMPLES")
 
 
 def config_from_environment(environ: Mapping[str, str] | None = None) -> Config:
@@ -260,7 +258,7 @@ def config_from_environment(environ: Mapping[str, str] | None = None) -> Config:
         if not variable.startswith("MATNB_") or variable in _NO_SETTINGS:
             continue
         if variable not in _VARIABLES:
-            known = [one.removeprefix("MATNB_") for one in (*_VARIABLES, "MATNB_DISPLAY", "MATNB_PROGRESS")]
+            known = [one.removeprefix("MATNB_") for one in (*_VARIABLES, *_OF_USERS)]
             near = suggestion(variable.removeprefix("MATNB_"), known, shown=lambda one: f"MATNB_{one}")
             raise OptionError(f"{variable}={text!r}: there is no such setting; {near}")
         field, read = _VARIABLES[variable]

@@ -31,12 +31,15 @@ class MatnbError(Exception):
         File name of the cell, where it is an earlier one than that which asked for a value.
     raised_at
         File and line of the user's function that raised it, or that gave what it had not promised.
+    file
+        What could not be read where this was raised, which may be another machine.
     """
 
     lines: tuple[int, ...] = ()
     expression: str = ""
     cell: str = ""
     raised_at: tuple[str, int] | None = None
+    file: object = None
 
     def __init__(self, *words: object) -> None:
         super().__init__(*(_in_a_line(shown_text(one)) if isinstance(one, str) else one for one in words))
@@ -137,8 +140,8 @@ class FileFormatError(MatnbError, ValueError):
         place = f"{self.path}, line {line}" if line is not None else self.path
         super().__init__(f"{place}: {self.reason}")
 
-    def __reduce__(self) -> tuple[type[FileFormatError], tuple[str, str, int | None]]:
-        return type(self), (self.path, self.reason, self.line)
+    def __reduce__(self) -> tuple[type[FileFormatError], tuple[str, str, int | None], dict[str, object]]:
+        return type(self), (self.path, self.reason, self.line), self.__dict__
 
 
 class FileContentWarning(UserWarning):

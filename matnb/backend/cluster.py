@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ from matnb.backend.connection import (
 from matnb.backend.freed_memory import FreedMemoryPlugin
 from matnb.backend.gang_lock import release_turns
 from matnb.backend.greetings import APART_TODO, GREETINGS_SECONDS, apart_text, greetings, pairs_apart
-from matnb.backend.handshake import check_versions, sort_out
+from matnb.backend.handshake import check_scheduler, check_versions, sort_out
 from matnb.backend.servers import Servers, num_threads, runs_the_script_again
 from matnb.config import Config
 from matnb.errors import CellCancelled, ClusterError, VersionMismatchError
@@ -49,6 +49,7 @@ _IMPORT_SECONDS = 60.0  # of the first message from which a scheduler learns of 
 _CLOSE_SECONDS = 30.0
 _LEAVE_SECONDS = 5.0  # Dask's client waits for a scheduler that is gone as long as it may
 _LEAST_SECONDS = 0.5
+_ADAPT_SECONDS = 1.0  # workers that are there, or about to be, come before one is asked for
 _HEAR_SECONDS = 0.002
 _STARTING_SECONDS = 1.0
 _LOOK_SECONDS = 0.05
@@ -128,7 +129,7 @@ class DaskCluster:
     compared
         Addresses of workers whose versions work with those here.
     patience_seconds
-        How long to wait for the scheduler where the connection has broken.
+        How long to wait for the scheduler where the connection has broken, and for workers where none is.
 
     Attributes
     ----------
@@ -166,7 +167,7 @@ class DaskCluster:
         self._losses: list[float] = []  # when workers went, on the monotonic clock, one after another
         self._lost_meanwhile: frozenset[str] = frozenset()
         self._has_newcomers = False
-        self._compared, self._patience = compared, patience_seconds
+        self._compared, self.patience_seconds = compared, patience_seconds
         self._refused: dict[str, str] = {}
         self._silent: dict[str, tuple[float, float]] = {}  # newcomers: when to ask again, and after how long
         self.num_breaks, self._num_mended = 0, 0
@@ -422,7 +423,7 @@ class DaskCluster:
         # After a break: waits until the client has connected again, and puts there what it had put there.
         if self.owned:
             return
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + self.patience_seconds
         while self._num_mended != self.num_breaks or self.client.status == "connecting":
             num_breaks = self.num_breaks
             if self.client.status == "running":
@@ -444,7 +445,8 @@ class DaskCluster:
                 raise ClusterError(
                     f"the scheduler of {self.description} does not answer: the connection broke "
                     f"{self.seconds_away:.0f} s ago. It is tried again all the time, so run this again once "
-                    f"the scheduler is there; {_CONNECT_AGAIN}"
+                    f"the scheduler is there, or wait longer with timeout_seconds= of mn.connect, which was "
+                    f"{self.patience_seconds:g}; {_CONNECT_AGAIN}"
                 )
             time.sleep(_LOOK_SECONDS)
 
@@ -632,12 +634,7 @@ def connect(
     client = connect_client(address, security, timeout_seconds)
     with contextlib.ExitStack() as undo:
         undo.callback(client.close)
-        try:
-            client.wait_for_workers(1, timeout=_seconds_until(deadline))
-        except TimeoutError as error:
-            raise ClusterError(
-                f"the scheduler at {address} has no workers: start some, or wait longer with timeout_seconds"
-            ) from error
+        _wait_for_a_worker(client, Location(address), deadline)
         try:
             compared = check_versions(client, _seconds_until(deadline))
         except TimeoutError as error:
@@ -652,6 +649,32 @@ def connect(
         cluster.close()
         raise
     return cluster
+
+
+def _wait_for_a_worker(client: Client, place: Location, deadline: float) -> None:
+    try:
+        client.wait_for_workers(1, timeout=min(_ADAPT_SECONDS, _seconds_until(deadline)))
+        return
+    except TimeoutError:
+        client.sync(check_scheduler, client.scheduler, _seconds_until(deadline))  # before anything is sent
+    try:
+        with worker_wanted(client):
+            client.wait_for_workers(1, timeout=_seconds_until(deadline))
+    except TimeoutError as error:
+        raise ClusterError(
+            f"the scheduler at {place} has no workers, and none came though one was asked for: start some, "
+            "as by scale() of the cluster's object, or wait longer with timeout_seconds"
+        ) from error
+
+
+@contextlib.contextmanager
+def worker_wanted(client: Client) -> Iterator[None]:
+    """Have a task wait for a worker, as an adaptive cluster starts workers for tasks and not for clients."""
+    task = client.submit(abs, 0, pure=False)
+    try:
+        yield
+    finally:
+        task.release()
 
 
 def workers_apart(cluster: DaskCluster) -> dict[tuple[str, str], str]:

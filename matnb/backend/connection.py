@@ -6,6 +6,10 @@ import asyncio
 import concurrent.futures
 import contextlib
 import json
+import re
+import socket
+import ssl
+import sys
 import time
 import uuid
 import warnings
@@ -13,8 +17,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+import dask
 from distributed import CancelledError, Client, Security
 from distributed.client import ClosedClientError
+from distributed.comm import get_address_host_port
 from distributed.versions import VersionMismatchWarning
 
 from matnb.backend.dask_logs import loud_again, quiet_here
@@ -26,6 +32,9 @@ _POLL_SECONDS = 0.05
 _ABANDON_SECONDS = 5.0
 _ATTEMPT_SECONDS = 3.0  # to connect again; a longer one would wait on, though the way is open by then
 _PAUSE_SECONDS = 0.2
+_PROBE_SECONDS = 0.5
+_NO_TLS = ("WRONG_VERSION_NUMBER", "record layer failure", "cannot convert to SSL")  # what Dask says of it
+_SILENT_SECONDS = 1.5  # after which it is said that a scheduler is waited for
 # What closing raises where servers or connections are gone already, or do not answer.
 CLOSING_ERRORS = (
     *(OSError, RuntimeError, ValueError, AssertionError, AttributeError),
@@ -179,23 +188,70 @@ def connect_client(address: str, security: Security | None, timeout_seconds: flo
     VersionMismatchError
         When it runs another Dask, which does not understand this one.
     """
+    place, first = Location(address), min(_SILENT_SECONDS, timeout_seconds)
     try:
         with _no_version_warning():
-            return MatnbClient(address, security=security, timeout=timeout_seconds, set_as_default=False)
+            try:
+                return MatnbClient(address, security=security, timeout=first, set_as_default=False)
+            except (OSError, OverflowError) as error:
+                if (left := timeout_seconds - first) <= 0 or (str(error) and _speaks_tls(address)):
+                    raise
+            if sys.stderr is not None:  # on this thread: what others write may land under another cell
+                sys.stderr.write(
+                    f"matnb: no scheduler answers at {place} yet; it is waited for {timeout_seconds:g} s\n"
+                )
+            return MatnbClient(address, security=security, timeout=left, set_as_default=False)
     except _DASK_DIFFERS as error:
         if isinstance(error, ClusterError):
             raise
-        place = Location(address)
-        reason = place.reason(error) if str(error) else "no answer"
+        reason = _reason(error, address, security is not None, timeout_seconds)
         raise ClusterError(f"no Dask scheduler could be reached at {place}: {reason}") from None
+
+
+def _reason(error: BaseException, address: str, has_security: bool, seconds: float) -> str:
+    text, port = str(error), re.search(r":([0-9]+)$", address)
+    if "ssl_context" in text or (text and not has_security and _speaks_tls(address)):
+        security = "security=distributed.Security(...)"
+        return f"it takes TLS with certificates only; write mn.connect('tls://...', {security})"
+    if any(words in text for words in _NO_TLS):
+        return "what answers there does not speak TLS; write tcp:// if the scheduler is to be reached without"
+    is_wrong = "invalid literal" in text or "missing port" in text
+    if is_wrong or (port is not None and not 0 < int(port[1]) < 1 << 16):
+        return "missing port, or one that is no number from 1 to 65535; write it as in tcp://host:8786"
+    if text.startswith("Timed out"):
+        return f"Timed out after {seconds:g} s"
+    return Location(address).reason(error) if text else "no answer"
+
+
+def _speaks_tls(address: str) -> bool:
+    # Whether what listens at an address without TLS wants it; nobody is trusted with anything.
+    if not address.startswith("tcp://") and "://" in address:
+        return False
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        host, port = get_address_host_port(address)
+        with socket.create_connection((host, port), timeout=_PROBE_SECONDS) as plain:
+            plain.settimeout(_PROBE_SECONDS)
+            with context.wrap_socket(plain):
+                return True
+    except ssl.SSLError as error:
+        return "ALERT" in str(error)
+    except (OSError, ValueError, OverflowError):
+        return False
 
 
 def scheduler_address(
     target: str | Client | HasScheduler | None, scheduler_file: str | None, deadline: float
 ) -> str:
     """Return where the scheduler of ``target`` is, or the one that the file names before ``deadline``."""
+    if target is None and scheduler_file is None:  # as Dask's own client does
+        target = dask.config.get("scheduler-address", None)
     if (target is None) == (scheduler_file is None):
-        raise OptionError("connect() needs an address, a client or a cluster, or else a scheduler_file")
+        raise OptionError(
+            "connect() needs an address, a client or a cluster, or else a scheduler_file; without, "
+            "DASK_SCHEDULER_ADDRESS has to be set"
+        )
     if scheduler_file is not None:
         return _address_in(Path(scheduler_file), deadline)
     if isinstance(target, str):
@@ -206,6 +262,11 @@ def scheduler_address(
                 "this Dask client is closed: connect a new one, or give the scheduler's address"
             )
         return str(target.scheduler.address)
+    if getattr(target, "asynchronous", False) and getattr(target, "scheduler", None) is not None:
+        raise OptionError(
+            f"connect({type(target).__name__}): its scheduler may run on the event loop of this thread, "
+            "which would wait for itself; start it with asynchronous=False"
+        )
     address = getattr(target, "scheduler_address", None)
     if not isinstance(address, str):
         raise OptionError(f"connect({target!r}): give an address, a Dask client or a Dask cluster")

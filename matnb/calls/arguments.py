@@ -33,7 +33,17 @@ _OF_FUNCTIONS = {
             "dashboard_address dashboard": "mn.monitor() shows what runs",
         }
     ),
-    "connect": _ways({"address scheduler host url": "target", "timeout": "timeout_seconds"}),
+    "connect": _ways(
+        {
+            "address scheduler host url": "target", "timeout": "timeout_seconds",
+            "memory_limit memory": "the cluster's workers have theirs: start them with --memory-limit",
+            "workers n_workers threads nthreads processes": (
+                "the cluster's workers are used: start them with as many"
+            ),
+            "engine": "set MATNB_ENGINE, or %config DistMat.engine, before",
+            "memo_dir": "set MATNB_MEMO_DIR, or %config DistMat.memo_dir, before",
+        }
+    ),
     "compute": _ways(
         {
             "scheduler num_workers n_workers workers": "mn.start(workers=n) says where all is computed",

@@ -298,7 +298,8 @@ def _memory(seen: Circumstances) -> Iterator[Finding]:
     if seen.config.remembers and total and seen.config.memo_bytes > total:
         asked = bytes_text(seen.config.memo_bytes)
         words = f"memo is {asked}, more than all workers have; it takes {bytes_text(total // 2)}"
-        yield Finding("memory", words, "advice", f'start with memo="{bytes_text(total // 2)}" or less')
+        way = "start with" if seen.owned else "mn.connect(...) takes"
+        yield Finding("memory", words, "advice", f'{way} memo="{bytes_text(total // 2)}" or less')
     spilling = [one for one in seen.workers if one.spills]
     if spilling:
         todo = (

@@ -155,14 +155,19 @@ class File:
         try:
             stream = open(self.path, "rb", buffering=0)  # noqa: SIM115  the caller closes it
         except OSError as error:
-            raise MissingFileError(self._not_here(error)) from None
+            raise self._asked_for(MissingFileError(self._not_here(error))) from None
         try:
             if not self._is_that_of(stream):
-                raise self.error(self._other_here())
+                raise self._asked_for(self.error(self._other_here()))
         except BaseException:
             stream.close()
             raise
         return stream
+
+    def _asked_for(self, error: MatnbError) -> MatnbError:
+        # Who opened the file can tell whether it has changed, or is another one where this is raised.
+        error.file = self
+        return error
 
     def _is_that_of(self, stream: io.FileIO) -> bool:
         # Whether what was opened is this version, or a copy of it on the machine of a worker. A copy has its
@@ -338,6 +343,28 @@ def near_file(path: str) -> str:
 def _version(path: str, found: os.stat_result, shown: Location, digest: str = "") -> File:
     times = found.st_mtime_ns, found.st_ino, found.st_ctime_ns
     return File(Location(path), found.st_size, *times, shown, digest, found.st_dev, _machine())
+
+
+def seen_from_here(error: MatnbError, where: str) -> MatnbError:
+    """Return what a worker's error about a file that it could not read means, as seen where it was opened.
+
+    Parameters
+    ----------
+    where
+        Which worker, in words.
+    """
+    file = error.file
+    if not isinstance(file, File):
+        return error
+    try:
+        file.open().close()
+    except (MissingFileError, FileFormatError) as same:
+        return same  # it has changed, or has gone, for all
+    todo = "copy it to the same path on every machine, or put it in a folder that all of them share"
+    if isinstance(error, FileFormatError):
+        return file.error(f"the file that {where} has there is not the one here, on {_machine()}: {todo}")
+    text = f"{file.shown}: cannot be read by {where}, though it can here, on {_machine()}: {todo}"
+    return MissingFileError(f"{text}, or give a url that all can read, such as s3:// or https://")
 
 
 def _machine() -> str:

@@ -12,6 +12,10 @@ from matnb.expr.nodes import Expr
 from matnb.lazy.evaluator import evaluator
 from matnb.pictures.quantities import bytes_text
 
+RAISE = (
+    "or raise the limit: mn.current_session().set_compute_limit(...) at once, compute_limit= of mn.start and "
+    "mn.connect for the next session"
+)
 _POINTER_BYTES = 8
 _LIST_BYTES = 72  # of one without elements, and what the collector keeps beside it
 
@@ -40,7 +44,7 @@ def check_limit(limit: int, node: Expr, size: int, form: str = "") -> None:
     raise TooLargeError(
         f"a {kind} of shape {node.shape} {node.dtype} is {bytes_text(size)}{f' as {form}' if form else ''}, "
         f"over the limit of {bytes_text(limit)} for bringing values into this process; "
-        f"{ways}, or raise the limit with mn.start(compute_limit=...)"
+        f"{ways}, {RAISE}"
     )
 
 
@@ -64,8 +68,7 @@ def check_incoming(data: object) -> None:
         f"a {name}{of} is {bytes_text(size)}, over the limit of {bytes_text(limit)} for bringing values into "
         "this process, where all of it would be read before it goes to the workers; give a part or a "
         "reduction of it, or its parts in batches with mn.sources.calls, or read the file it comes from with "
-        "mn.load, or raise the limit with mn.start(compute_limit=...); np.asarray(x), which takes so much "
-        "memory here, is not refused"
+        f"mn.load, {RAISE}; np.asarray(x), which takes so much memory here, is not refused"
     )
 
 

@@ -60,8 +60,8 @@ from matnb.widgets.views import history_view, later_view, plan_view, table_view
 _LATER = "From the next start on."
 
 
-def _size(words: str) -> Union:
-    return Union([Int(), Unicode()], allow_none=True, help=f"{words} {_LATER}").tag(config=True)
+def _size(words: str, when: str = _LATER) -> Union:
+    return Union([Int(), Unicode()], allow_none=True, help=f"{words} {when}").tag(config=True)
 
 
 class DistMat(Configurable):
@@ -89,7 +89,7 @@ class DistMat(Configurable):
     memo_dir = Unicode(
         allow_none=True, help=f"Folder that keeps results for other processes; None: no files. {_LATER}"
     ).tag(config=True)
-    compute_limit = _size("Largest result that is brought into this process.")
+    compute_limit = _size("Largest result that is brought into this process.", "At once.")
     engine = Enum(
         ENGINES,
         help="Who runs cells: 'auto' lets a gang of workers run loops, and runs them as tasks where none "
@@ -174,6 +174,8 @@ class DistMat(Configurable):
         session = active_session()
         if name == "rebalance" and session is not None:
             session.set_rebalance(value)
+        elif name == "compute_limit" and session is not None:
+            session.set_compute_limit(config_with({}).compute_limit_bytes)
 
     def forget(self) -> None:
         """Let sessions begin as the environment has it again."""

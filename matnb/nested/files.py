@@ -18,6 +18,7 @@ from matnb.io.source import Found
 from matnb.io.write import checked_place
 from matnb.lazy.array import DistArray
 from matnb.lazy.evaluator import asked, evaluator
+from matnb.lazy.limits import RAISE
 from matnb.lazy.registry import implements
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import unflatten
@@ -130,7 +131,7 @@ def _checked_longest(segments: AnyNested, begins: DistArray) -> int:
         raise TooLargeError(
             f"mn.save: the longest segment has {longest:,} values, {bytes_text(size)}, over the limit of "
             f"{bytes_text(limit)} for bringing values into this process, and a list is written in one piece: "
-            "save N.values and N.offsets as arrays, or raise the limit with mn.start(compute_limit=...)"
+            f"save N.values and N.offsets as arrays, {RAISE}"
         )
     return longest
 

@@ -57,7 +57,8 @@ class _Process:
     has_stopped
         Whether one has ended.
     left
-        The cluster of somebody else's on which the last one was, if it has ended and none was started since.
+        Why nothing starts by itself: what became of a cluster of somebody else's that a user wanted, if no
+        session was started since.
     lock
         Held while a session is started, stopped or looked up.
     """
@@ -190,23 +191,32 @@ def connect(
     scheduler_file: str | None = None,
     security: Any = None,
     timeout_seconds: float = 10.0,
+    memo: str | int | None = None,
+    compute_limit: str | int | None = None,
     rebalance: object = None,
     node_grid: str | Sequence[int] | None = None,
 ) -> Session:
     """Connect to a running Dask cluster; the current session, if any, is stopped once it answers.
 
+    Where it does not, and no session was running, none starts by itself until this is called again or
+    :func:`matnb.start` is. Of one without workers a worker is asked for, which an adaptive cluster then
+    starts.
+
     Parameters
     ----------
     target
         The scheduler's address, a ``distributed.Client``, or a cluster object (LocalCluster, jobqueue, ...).
+        By default what Dask's own client takes: ``DASK_SCHEDULER_ADDRESS``, or ``scheduler-address`` in
+        Dask's configuration.
     scheduler_file
         The file written by ``dask scheduler --scheduler-file``, instead of ``target``.
     security
         A ``distributed.Security`` for TLS.
     timeout_seconds
-        How long to wait for the scheduler and the first worker.
-    rebalance, node_grid
-        As in :func:`matnb.start`.
+        How long to wait for the scheduler and the first worker; later too, where the scheduler is away or
+        all workers are gone. Workers that come from a queue of jobs may need minutes.
+    memo, compute_limit, rebalance, node_grid
+        As in :func:`matnb.start`. The memory, threads and number of workers are the cluster's.
 
     Raises
     ------
@@ -217,15 +227,22 @@ def connect(
     VersionMismatchError
         If client, scheduler and workers run incompatible versions.
     """
-    config = config_with({"rebalance": rebalance, "node_grid": node_grid})
+    config = config_with(
+        {"memo": memo, "compute_limit": compute_limit, "rebalance": rebalance, "node_grid": node_grid}
+    )
     rebalancing_from(config.rebalance)
     with _process.lock:
         _check_process()
         folder = _folder_of(config)
         # Only a cluster that answers takes the place of the one in use.
-        cluster = clusters.connect(
-            target, scheduler_file=scheduler_file, security=security, timeout_seconds=timeout_seconds
-        )
+        try:
+            cluster = clusters.connect(
+                target, scheduler_file=scheduler_file, security=security, timeout_seconds=timeout_seconds
+            )
+        except BaseException:
+            if active_session() is None:
+                _process.left = "mn.connect(...) did not reach the cluster"
+            raise
         try:
             _check_node_grid(config, len(cluster.workers), len({one.host for one in cluster.workers}))
         except OptionError:
@@ -291,7 +308,7 @@ def stop() -> None:
 def _note_end(session: Session) -> None:
     _process.has_stopped = True
     if not session.cluster.owned:
-        _process.left = session.cluster.description
+        _process.left = f"the session on {session.cluster.description} has ended"
 
 
 def follow_sessions(follower: Callable[[Session], None]) -> Callable[[], None]:
@@ -334,15 +351,15 @@ def current_session() -> Session:
     Raises
     ------
     ClusterError
-        Where the last one was on a cluster of somebody else's: what was computed there is not computed here
-        unless that is asked for.
+        Where the last one was on a cluster of somebody else's, or was to be: that is not computed here unless
+        it is asked for.
     """
     with _process.lock:
         session = active_session()
         if session is None and _process.left:
             raise ClusterError(
-                f"the session on {_process.left} has ended, and nothing is computed on this machine in its "
-                "place unless you ask for it: call mn.connect(...) to go on there, or mn.start() for here"
+                f"{_process.left}, and nothing is computed on this machine in its place unless you ask for "
+                "it: call mn.connect(...) to go on there, or mn.start() for here"
             )
         if session is None:
             session = start()
@@ -357,8 +374,7 @@ def next_session_text() -> str:
     active_session()  # one that has ended is noted
     if not _process.left:
         return "no session is running; the first result starts one"
-    ended = f"no session is running; the one on {_process.left} has ended"
-    return f"{ended}: mn.connect(...) or mn.start() begins another"
+    return f"no session is running, for {_process.left}: mn.connect(...) or mn.start() begins another"
 
 
 def _memo_in_use() -> Memo | None:

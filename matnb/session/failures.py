@@ -11,6 +11,7 @@ from matnb.backend.worker import Failed, TaskFailed
 from matnb.blocks.kernels.elementwise import Link
 from matnb.errors import CellCancelled, KernelError, MatnbError, TooLargeError, kernel_error
 from matnb.expr.nodes import Elementwise, Expr, MaskedMatMul, MatMul
+from matnb.io.files import seen_from_here
 from matnb.lazy.recording import Recording
 from matnb.ops.foreach import Foreach
 from matnb.plan.explain import kind_of
@@ -59,9 +60,10 @@ def cell_error(
     """
     tasks = tuple(tasks)
     nodes = list(dict.fromkeys(_recorded(failed, stages, tasks, origins)))
+    owner = next((task.owner for task in tasks if task.key == failed.key), None)
     match failed.error:
         case MatnbError() as error:
-            pass
+            error = seen_from_here(error, "a worker" if owner is None else f"worker {owner}")
         case MemoryError():
             error = TooLargeError(
                 f"a worker ran out of memory: {failed.error}; cut into more blocks, or use less"
@@ -72,7 +74,6 @@ def cell_error(
                 other, f"{what} failed on a worker with {type(other).__name__}: {other}{_advice(other)}"
             )
             error.add_note(failed.trace.rstrip())
-    owner = next((task.owner for task in tasks if task.key == failed.key), None)
     names_worker = not isinstance(error, KernelError) or any(isinstance(one, Foreach) for one in nodes)
     if error.raised_at is not None and owner is not None and names_worker:
         # Of a function that broke its promise, or of a part; else one that raised has its own trace.

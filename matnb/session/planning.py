@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from math import inf
 from weakref import WeakKeyDictionary
 
-from matnb.backend.cluster import Attendance, DaskCluster
+from matnb.backend.cluster import Attendance, DaskCluster, worker_wanted
 from matnb.backend.futures import OwnersLost
 from matnb.backend.store import Store
 from matnb.config import Config
@@ -45,6 +46,7 @@ from matnb.program.plan import Plan, Stored, Workers
 from matnb.program.writer import Slots
 
 _COUNTED = MatMul | MaskedMatMul | Choice  # large ones of sparse arrays are planned by counts
+_ADAPT_SECONDS = 1.0  # after which a worker is asked for, which an adaptive cluster starts
 _RESTART_SECONDS = 8.0  # a nanny brings a worker back in two to four
 _RESTORE_SECONDS = 90.0  # at most, for one of ours that is being started again
 
@@ -270,15 +272,21 @@ class Planner:
         return self._cluster.has_newcomers or not set(self._cluster.alive()).issubset(workers)
 
     def _newcomers(self) -> tuple[int, ...]:
-        begin = time.monotonic()
-        while (waited := time.monotonic() - begin) < _RESTART_SECONDS or (
-            self._cluster.is_restoring and waited < _RESTORE_SECONDS
-        ):
-            self._cluster.stopping.check()
-            self._cluster.refresh()
-            if numbers := self._cluster.alive():
-                return numbers
-            time.sleep(0.1)
+        cluster, begin = self._cluster, time.monotonic()
+        most = _RESTART_SECONDS if cluster.owned else max(_RESTART_SECONDS, cluster.patience_seconds)
+        is_asked = cluster.owned  # whose workers come back by themselves
+        with contextlib.ExitStack() as wanting:
+            while (waited := time.monotonic() - begin) < most or (
+                cluster.is_restoring and waited < _RESTORE_SECONDS
+            ):
+                cluster.stopping.check()
+                cluster.refresh()
+                if numbers := cluster.alive():
+                    return numbers
+                if not is_asked and waited > _ADAPT_SECONDS:  # else one is on its way
+                    wanting.enter_context(worker_wanted(cluster.client))
+                    is_asked = True
+                time.sleep(0.1)
         attendance = self._cluster.attendance()
         trouble = attendance.trouble
         reason = f", which failed with: {trouble}" if trouble else ""
@@ -288,9 +296,9 @@ class Planner:
             refused = "".join(f"; one that came cannot be used: {why}" for why in attendance.refused)
             todo = (
                 "start workers on the cluster, as by scale() of the cluster's object or by new jobs, and run "
-                f"this again{refused}"
+                f"this again, or wait longer with timeout_seconds= of mn.connect{refused}"
             )
-        raise WorkerLostError(f"all workers were lost and none came back{reason}; {todo}")
+        raise WorkerLostError(f"all workers were lost and none came in {most:.0f} s{reason}; {todo}")
 
     def drop_dead(self, waits: bool = False) -> None:
         """Drop the arrays of workers that were lost since the last run, and look for new workers.
@@ -395,11 +403,13 @@ class Planner:
         ahead = self._bytes_ahead()
         batches = f" ({bytes_text(ahead)} of all for batches that are read ahead)" if ahead else ""
         smaller = "give a smaller batch_size, " if ahead else ""
+        more = "start with more workers or a larger memory_limit"
+        if not self._cluster.owned:
+            more = "give the cluster more workers, or its workers more memory (--memory-limit)"
         return TooLargeError(
             f"this needs about {bytes_text(peaks[owner])} on a worker on top of "
             f"{bytes_text(held.get(owner, 0))} in use{batches}, but the worker has {bytes_text(limit)}; "
-            f"{smaller}make arrays smaller or sparse, release what is not needed, or start with more workers "
-            "or a larger memory_limit"
+            f"{smaller}make arrays smaller or sparse, release what is not needed, or {more}"
         )
 
     def _with_ahead(self, held: Mapping[int, int]) -> Mapping[int, int]:

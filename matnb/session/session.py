@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
@@ -26,7 +26,7 @@ from matnb.balance.decision import Decision
 from matnb.balance.history import History
 from matnb.blocks.formats import Block, Dense, csr_block, to_scipy
 from matnb.blocks.layout import Layout
-from matnb.config import Config
+from matnb.config import Config, parse_bytes
 from matnb.errors import CellCancelled, TooLargeError, UnsupportedError, WorkerLostError
 from matnb.events import CellRecorded, Event, SessionAwaited, SessionStopped
 from matnb.expr.client_data import keep_copy
@@ -106,6 +106,11 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __await__(self) -> Generator[None, None, Session]:
+        """Give the session, which is there already, to who writes ``await`` as for a client of Dask's."""
+        return self
+        yield
 
     def close(self) -> None:
         """End the session: release every array, and stop the cluster if it is ours; do nothing if ended."""
@@ -370,6 +375,29 @@ class Session:
     def rebalance(self) -> str:
         """Who decides when arrays are repartitioned, in a word: what was asked for, or "replay"."""
         return self._runner.balancer.decider.setting.name
+
+    def set_compute_limit(self, limit: str | int) -> None:
+        """Let results up to another size be brought into this process from now on.
+
+        Parameters
+        ----------
+        limit
+            Bytes, such as ``"8GB"``; also of what is read into this process from elsewhere.
+
+        Raises
+        ------
+        OptionError
+            For what is no size, or below one byte.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> with mn.start(workers=1, compute_limit="1kB") as session:
+        ...     session.set_compute_limit("1MB")
+        ...     mn.ones(1000).compute().shape
+        (1000,)
+        """
+        self.config = replace(self.config, compute_limit_bytes=parse_bytes(limit, "compute_limit"))
 
     def set_rebalance(self, rebalance: object) -> None:
         """Let something else decide from now on: as ``rebalance=`` of :func:`matnb.start`."""

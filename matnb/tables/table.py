@@ -16,6 +16,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, coo_array
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.foreign_names import refuse_dask
+from matnb.lazy.limits import RAISE
 from matnb.pictures.quantities import bytes_text
 from matnb.tables import numbers as _numbers  # noqa: F401  gives arrays the methods of columns
 from matnb.tables.aggregates import METHODS
@@ -404,7 +405,7 @@ class Table(FrameMethods):
             raise TooLargeError(
                 f"a table of {len(self):,} rows takes {bytes_text(total)}, over the limit of "
                 f"{bytes_text(limit)} for bringing values into this process: take some rows or columns, "
-                "write it with mn.save, or raise the limit with mn.start(compute_limit=...)"
+                f"write it with mn.save, {RAISE}"
             )
 
     def _computed(self) -> None:

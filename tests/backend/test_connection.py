@@ -9,11 +9,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import dask
 import pytest
 from distributed import Client, LocalCluster, Security
 from waiting import wait_until
 
 from matnb.backend.cluster import connect
+from matnb.backend.connection import _reason
 from matnb.errors import ClusterError, OptionError
 
 # distributed's pool for large messages is made once for the process and refuses to be shut down.
@@ -91,8 +93,9 @@ def test_a_cluster_behind_tls_is_reached_with_its_certificates_only(certificates
         for target, security in ((theirs, None), (theirs.scheduler_address, certificates)):
             with connect(target, security=security) as cluster:
                 assert cluster.client.submit(abs, -6).result() == 6
-        with pytest.raises(ClusterError, match="ssl_context"):
-            connect(theirs.scheduler_address, timeout_seconds=1)
+        for address in (theirs.scheduler_address, theirs.scheduler_address.replace("tls://", "tcp://")):
+            with pytest.raises(ClusterError, match=r"it takes TLS .* security=distributed\.Security"):
+                connect(address, timeout_seconds=1)
 
 
 @pytest.mark.parametrize(
@@ -101,6 +104,8 @@ def test_a_cluster_behind_tls_is_reached_with_its_certificates_only(certificates
         ("tcp://127.0.0.1:9", "Timed out"),
         ("tcp://no-such-host.invalid:8786", "Timed out"),
         ("smoke://signals:1", "unknown address scheme"),
+        ("127.0.0.1:8790x", "no number from 1 to 65535"),
+        ("tcp://127.0.0.1:99999", "no number from 1 to 65535"),
         ("127.0.0.1", "missing port"),
     ],
 )
@@ -118,6 +123,45 @@ def test_a_server_that_says_nothing_is_not_waited_for():
         with pytest.raises(ClusterError, match="no answer"):
             connect(f"tcp://127.0.0.1:{server.getsockname()[1]}", timeout_seconds=0.5)
         assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["IOStream is not idle; cannot convert to SSL", "[SSL: WRONG_VERSION_NUMBER] wrong version number"],
+)
+def test_what_dask_says_of_a_scheduler_without_tls_is_said_in_words(text: str):
+    # What really meets one leaves a socket of tornado's to the garbage collector.
+    assert "does not speak TLS" in _reason(RuntimeError(text), "tls://127.0.0.1:9", True, 1.0)
+
+
+def test_who_waits_for_a_scheduler_is_told(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(ClusterError, match="Timed out after 2 s"):
+        connect("tcp://127.0.0.1:9", timeout_seconds=2)
+    assert capsys.readouterr().err == (
+        "matnb: no scheduler answers at tcp://127.0.0.1:9 yet; it is waited for 2 s\n"
+    )
+
+
+def test_an_adaptive_cluster_starts_workers_for_who_connects():
+    # As is done again where all of its workers have gone meanwhile.
+    with LocalCluster(n_workers=0, threads_per_worker=1, processes=False, dashboard_address=":0") as theirs:
+        theirs.adapt(minimum=0, maximum=1, interval="50ms")
+        with connect(theirs, timeout_seconds=60) as cluster:
+            assert cluster.alive()
+            wait_until(lambda: not theirs.scheduler.tasks)
+
+
+def test_by_default_it_is_where_dasks_own_client_goes(foreign: LocalCluster):
+    with dask.config.set({"scheduler-address": foreign.scheduler_address}), connect() as cluster:
+        assert cluster.scheduler_address == foreign.scheduler_address
+
+
+def test_a_scheduler_on_the_event_loop_that_would_wait_for_it_is_refused():
+    class OnALoop:
+        asynchronous, scheduler, scheduler_address = True, object(), "tcp://127.0.0.1:9"
+
+    with pytest.raises(OptionError, match="asynchronous=False"):
+        connect(OnALoop())
 
 
 def test_a_cluster_without_workers_is_refused_in_time():

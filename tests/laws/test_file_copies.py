@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from matnb.errors import FileFormatError, MissingFileError
 from matnb.io import files
-from matnb.io.files import COMPARED_BYTES, File, find_local
+from matnb.io.files import COMPARED_BYTES, File, find_local, seen_from_here
 from matnb.io.source import open_source
 
 
@@ -116,6 +116,39 @@ def test_errors_on_another_machine_name_both_and_the_ways(
         "s3://",
     ):
         assert word in str(told.value)
+
+
+HAS_CHANGED = "has changed since it was opened"
+# What a worker finds: what is said where that is so there alone, and for all.
+THERE: dict[str, tuple[str, str]] = {
+    "another file": ("the file that worker 3 has there is not the one here, on", HAS_CHANGED),
+    "a longer one": ("the file that worker 3 has there is not the one here, on", HAS_CHANGED),
+    "none": ("cannot be read by worker 3, though it can here, on", "cannot be read here, on"),
+}
+
+
+@pytest.mark.parametrize("there", THERE)
+@pytest.mark.parametrize("num_bytes", [4, COMPARED_BYTES + 1])
+def test_what_a_worker_cannot_read_is_told_as_who_opened_it_sees_it(
+    tmp_path: Path, there: str, num_bytes: int
+) -> None:
+    path, content = tmp_path / "a.txt", b"1" * num_bytes
+    file = written(path, content)
+    path.rename(tmp_path / "the one here")
+    copied_over(path, {"another file": b"2" * num_bytes}.get(there, content + b"1"))
+    if there == "none":
+        path.unlink()
+    with pytest.raises((FileFormatError, MissingFileError)) as told:
+        file.open()
+    on_a_worker = pickle.loads(pickle.dumps(told.value))
+    elsewhere, everywhere = THERE[there]
+    assert everywhere in str(seen_from_here(on_a_worker, "worker 3"))
+    (tmp_path / "the one here").replace(path)
+    found = seen_from_here(on_a_worker, "worker 3")
+    assert elsewhere in str(found)
+    assert "same path on every machine" in str(found)
+    assert HAS_CHANGED not in str(found)
+    assert type(found) is type(told.value)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".txt", ".mtx", ".npy", ".npz"])

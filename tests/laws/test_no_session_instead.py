@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -97,9 +98,57 @@ def test_whatever_is_asked_for_nothing_starts_by_itself(ask: str, cluster: objec
     assert "mn.connect" in str(mn.doctor())
 
 
-def test_a_cluster_that_does_not_answer_changes_nothing() -> None:
+WANTED: dict[str, Callable[[Path], object]] = {
+    "nobody there": lambda folder: mn.connect("tcp://127.0.0.1:9", timeout_seconds=0.2),
+    "no address": lambda folder: mn.connect("127.0.0.1:x", timeout_seconds=0.2),
+    "no certificates": lambda folder: mn.connect("tls://127.0.0.1:9", timeout_seconds=0.2),
+    "no file": lambda folder: mn.connect(scheduler_file=str(folder / "none.json"), timeout_seconds=0.2),
+}
+
+
+@pytest.mark.parametrize("wanted", WANTED)
+def test_where_a_cluster_was_wanted_nothing_starts_by_itself(wanted: str, tmp_path: Path) -> None:
     mn.stop()
     with pytest.raises(ClusterError):
-        mn.connect("tcp://127.0.0.1:9", timeout_seconds=0.2)
-    assert float(mn.arange(4.0).sum()) == 6
+        WANTED[wanted](tmp_path)
+    for _ in range(2):
+        with pytest.raises(ClusterError, match=r"did not reach the cluster.* mn\.connect.* mn\.start"):
+            float(mn.arange(4.0).sum())
+    assert "did not reach" in str(mn.doctor())
+    with mn.start(workers=1, threads=1):
+        assert float(mn.arange(4.0).sum()) == 6
+
+
+def test_a_session_that_runs_goes_on_where_another_cluster_does_not_answer() -> None:
+    with mn.start(workers=1, threads=1):
+        with pytest.raises(ClusterError):
+            mn.connect("tcp://127.0.0.1:9", timeout_seconds=0.2)
+        assert float(mn.arange(4.0).sum()) == 6
+    assert float((mn.arange(4.0) + 1).sum()) == 10
     mn.stop()
+
+
+def test_a_cluster_gets_the_settings_that_are_this_process_and_is_asked_for_no_others(
+    cluster: object,
+) -> None:
+    x = mn.ones(1000)
+    with mn.connect(cluster, compute_limit="1kB", memo="1MB") as session:
+        assert session.status().memo_bytes == 10**6
+        with pytest.raises(mn.errors.TooLargeError, match=r"set_compute_limit\(\.\.\.\) .*mn\.connect"):
+            x.compute()
+        session.set_compute_limit("1MB")
+        assert x.compute().shape == (1000,)
+        with pytest.raises(mn.errors.TooLargeError, match="over the limit of 1 MB"):
+            mn.ones(10**6).compute()
+        with pytest.raises(mn.errors.OptionError, match="compute_limit"):
+            session.set_compute_limit("much")
+    with pytest.raises(TypeError, match="--memory-limit"):
+        mn.connect(cluster, memory_limit="1GB")
+
+
+def test_a_session_may_be_waited_for(cluster: object) -> None:
+    async def connected() -> mn.session.Session:
+        return await mn.connect(cluster)
+
+    with asyncio.run(connected()) as session:
+        assert session is active_session()

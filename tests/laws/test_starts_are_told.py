@@ -170,7 +170,7 @@ def test_where_the_scheduler_was_killed_too(
         session = active_session()
         assert session is not None
         assert float(mn.arange(4.0).sum()) == 6
-        session.cluster._patience = 0.3
+        session.cluster.patience_seconds = 0.3
         cluster.scheduler.kill()
         refuses(shell, capsys)
         mn.stop()

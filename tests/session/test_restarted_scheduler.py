@@ -104,7 +104,7 @@ def test_a_session_goes_on_with_a_scheduler_that_was_started_again() -> None:
 def test_a_scheduler_that_stays_away_is_told_in_time() -> None:
     with in_this_process(free_port()) as theirs:
         session = mn.connect(theirs.scheduler_address, timeout_seconds=20)
-        session.cluster._patience = 1.0
+        session.cluster.patience_seconds = 1.0
         a, _ = stored()
     try:
         for _ in range(2):  # the second run begins after the break

@@ -176,8 +176,10 @@ def promises(one: DecisionFacts, measured: bool) -> list[str]:
 def _saving(seconds: float, num_remaining: float) -> str:
     if not seconds or not math.isfinite(seconds):
         return ""
-    many = "" if math.isinf(num_remaining) else f" in each of {count_text(round(num_remaining))}"
-    return f"saves {seconds_text(seconds)}{many}, "
+    many = (
+        "iteration, however many" if math.isinf(num_remaining) else f"of {count_text(round(num_remaining))}"
+    )
+    return f"saves {seconds_text(seconds)} in each {many}, "
 
 
 def _less(seconds: float) -> str:

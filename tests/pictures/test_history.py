@@ -389,7 +389,9 @@ def test_gains_that_are_not_known_and_losses():
     worse = replace(REPARTITIONED, gained=replace(GAINED, saving_seconds=-0.01))
     assert "measured: an iteration takes 10 ms more, cost 81 ms" in last_text(facts(worse))
     endless = replace(REPARTITIONED, num_remaining=math.inf)
-    assert "predicted: saves 180 ms, costs 90 ms, moves 1 MB" in last_text(facts(endless))
+    assert "predicted: saves 180 ms in each iteration, however many, costs 90 ms, moves 1 MB" in last_text(
+        facts(endless)
+    )
     assert "-10 ms" in history_text(facts(worse))
 
 

@@ -185,7 +185,7 @@ _INSTEAD = errors.ways(
         "from_networkx Graph DiGraph": "mn.asarray(G)",
         "from_pandas_edgelist": "mn.asarray(nx.from_pandas_edgelist(frame))",
         "read_gml read_graphml read_gexf": "mn.asarray(nx.read_gml(path)), with NetworkX's reader",
-        "to_networkx": "nx.from_scipy_sparse_array(A.to_scipy())", "draw": "mn.spy(A)",
+        "to_networkx": "mn.graph.to_networkx(A)", "draw": "mn.spy(A)",
         "hist": "plt.hist(x), or np.histogram(x)",
         "persist": "x.persist()",
         "wait": "x.persist(), which waits",

@@ -78,8 +78,8 @@ def test_other_modules_complete_what_they_offer() -> None:
         (lambda: mn.linalg.eigsch, "did you mean 'eigsh'?"),
         (lambda: mn.linalg.eigs, "if A is symmetric, else scipy.sparse.linalg.eigs(A.to_scipy())"),
         (lambda: mn.linalg.lu_factor, "compute first: scipy.linalg.lu_factor(A.compute())"),
-        (lambda: mn.graph.diameter, "write mn.graph.all_pairs_shortest_path_length(A).max()"),
-        (lambda: mn.graph.is_planar, "there: nx.is_planar(nx.from_scipy_sparse_array(A.to_scipy()))"),
+        (lambda: mn.graph.diameter, "where D.min() is 0: no path is missing"),
+        (lambda: mn.graph.is_planar, "there: nx.is_planar(mn.graph.to_networkx(A))"),
         (lambda: mn.learn.KMean, "did you mean 'KMeans'?"),
         (lambda: mn.learn.StandardScaler, "write (X - X.mean(axis=0)) / X.std(axis=0)"),
         (lambda: mn.learn.make_pipeline, "scikit-learn's own takes these estimators and DistArrays: "

@@ -7,6 +7,7 @@ Vertices are rows; ``A.labels`` tells the ids that they have in a file, or the n
 """
 
 import sys
+from inspect import signature
 
 from matnb.errors import offered, ways
 from matnb.graph import vertex_labels as _vertex_labels  # noqa: F401  A.labels follows what is made of A
@@ -26,6 +27,7 @@ from matnb.graph.hits import HubsAuthorities, hits
 from matnb.graph.independent_set import maximal_independent_set
 from matnb.graph.louvain import Communities, louvain
 from matnb.graph.markov import Clusters, markov_clustering
+from matnb.graph.networkx_graphs import to_networkx
 from matnb.graph.pagerank import Ranking, pagerank
 from matnb.graph.searches import BreadthFirst
 from matnb.graph.similarity import common_neighbors, jaccard
@@ -74,6 +76,7 @@ __all__ = [
     "pagerank",
     "sssp",
     "strongly_connected_components",
+    "to_networkx",
     "transitivity",
     "triangle_count",
     "triangle_estimate",
@@ -108,10 +111,17 @@ _INSTEAD = ways(
             "mn.graph.sssp(A, source)"
         ),
         "floyd_warshall_numpy all_pairs_dijkstra_path_length": "mn.graph.floyd_warshall(A)",
-        "diameter": "mn.graph.all_pairs_shortest_path_length(A).max()",
-        "eccentricity": "mn.graph.all_pairs_shortest_path_length(A).max(axis=1)",
+        "diameter": (
+            "D.max() of D = mn.graph.all_pairs_shortest_path_length(A), where D.min() is 0: no path is "
+            "missing"
+        ),
+        "eccentricity": (
+            "D.max(axis=1) of D = mn.graph.all_pairs_shortest_path_length(A), where D.min() is 0: no path "
+            "is missing"
+        ),
         "average_shortest_path_length": (
-            "mn.graph.all_pairs_shortest_path_length(A).sum() / (len(A) * (len(A) - 1))"
+            "D[D > 0].mean() of D = mn.graph.all_pairs_shortest_path_length(A): of pairs with a path, all of "
+            "them where D.min() is 0"
         ),
         "density": "A.nnz / (len(A) * (len(A) - 1))",
         "community louvain_communities greedy_modularity_communities": "mn.graph.louvain(A).labels",
@@ -130,17 +140,32 @@ _INSTEAD = ways(
         "read_gml read_graphml read_gexf read_adjlist": (
             "mn.asarray(nx.read_gml(path)), with NetworkX's reader"
         ),
-        "to_networkx": "nx.from_scipy_sparse_array(A.to_scipy())",
-        "draw draw_networkx": "nx.draw(nx.from_scipy_sparse_array(A.to_scipy())), or mn.spy(A)",
+        "draw draw_networkx": "nx.draw(mn.graph.to_networkx(A)), or mn.spy(A)",
+        "leiden leiden_communities": "mn.graph.louvain(A).labels",
+        "random_walk": "mn.diag(1 / A.sum(axis=1)) @ A: the probabilities of a step",
+        "simrank": "nx.simrank_similarity(mn.graph.to_networkx(A))",
+        "adamic_adar": "nx.adamic_adar_index(mn.graph.to_networkx(A))",
+        "link_prediction": "mn.graph.jaccard(A), or nx.adamic_adar_index(mn.graph.to_networkx(A))",
+        "coloring": "nx.greedy_color(mn.graph.to_networkx(A))",
+        "assortativity": "nx.degree_assortativity_coefficient(mn.graph.to_networkx(A))",
     }
 )  # fmt: skip
 
 
 def _instead_of(name: str) -> str:
     # What to write: here, or with NetworkX, where somebody has loaded it.
-    if name in _INSTEAD or not callable(getattr(sys.modules.get("networkx"), name, None)):
+    function = getattr(sys.modules.get("networkx"), name, None)
+    if name in _INSTEAD or not callable(function):
         return _INSTEAD.get(name, "")
-    return f"compute it there: nx.{name}(nx.from_scipy_sparse_array(A.to_scipy()))"
+    try:
+        parameters = list(signature(function).parameters.values())[1:]
+    except ValueError:
+        parameters = []
+    others = [
+        one.name.strip("_") for one in parameters
+        if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]  # fmt: skip
+    return f"compute it there: nx.{name}({', '.join(['mn.graph.to_networkx(A)', *others])})"
 
 
 __getattr__, __dir__ = offered(__name__, __all__, _instead_of)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.graph.arguments import both_ways, checked, graph_from
+from matnb.graph.arguments import both_ways, checked, graph_from, vertices_of
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, eye, full, zeros
-from matnb.lazy.functions.diagonals import tril, triu
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.functions.linear import matmul
+from matnb.lazy.functions.shaping import concatenate
 from matnb.lazy.loop import iterate
 
 State = tuple[DistArray, DistArray]
@@ -86,10 +86,12 @@ def minimum_spanning_forest(A: ArrayLike) -> DistArray:
 
 
 def _lighter_way(matrix: DistArray) -> DistArray:
-    below, above = tril(matrix, -1), triu(matrix, 1).T
-    both = below.pattern() & above.pattern()
-    lower = where(both, np.minimum(below, above), below + above)
-    return lower + lower.T
+    # A product keeps weights of 0, which a sum of sparse matrices would not store.
+    n = matrix.shape[0]
+    vertices = vertices_of(n)
+    edges = matrix.select(vertices[:, None] != vertices)
+    both, one = concatenate([edges, edges.T], axis=1), eye(n, dtype=matrix.dtype)
+    return matmul(both, concatenate([one, one], axis=0), semiring="min_first")
 
 
 def _least(values: DistArray, trees: DistArray) -> DistArray:

@@ -898,7 +898,7 @@ class DistArray(Methods, Operators, Values):
             return iter(self.to_numpy())
         if self.ndim == 2 and asks("networkx"):
             raise UnsupportedError(
-                "write mn.graph.pagerank(A) and the like; nx.Graph(A) is for NetworkX's own"
+                "write mn.graph.pagerank(A) and the like; NetworkX takes mn.graph.to_networkx(A)"
             )
         if self.ndim == 1 and not node.free:
             return itertools.chain.from_iterable(chunks_of(node))

@@ -16,7 +16,7 @@ from matnb.blocks.formats import SPARSE_DTYPES, Block, Dense, block_from, csr_bl
 from matnb.blocks.grid import BlocksSpec, grid_from, leaves_cuts
 from matnb.errors import DTypeError, OptionError, RangeError, ShapeError, UnsupportedError
 from matnb.expr.client_data import held, owned
-from matnb.expr.nodes import Broadcast, Create, Data, Expr, Index, Regrid
+from matnb.expr.nodes import Broadcast, Create, Data, Expr, Index, OnEntries, Regrid
 from matnb.lazy import reductions, ufuncs
 from matnb.lazy.array import DistArray, expression_of, expression_of_block, handle_of, operand_of, wrap
 from matnb.lazy.array_like import ArrayLike
@@ -26,7 +26,6 @@ from matnb.lazy.limits import check_incoming
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import number_dtype
 from matnb.ops.coordinates import FromCoordinates
-from matnb.ops.pattern import Pattern
 
 _LEAST = int(np.iinfo(np.int64).min)
 _SENT_BYTES = 1 << 16  # below this an array goes with what reads it
@@ -389,8 +388,7 @@ def coo_array(
         raise ShapeError(f"coo_array: shape {lengths}: sparse arrays have two axes")
     node: Expr = FromCoordinates(values, *places, (lengths[0], lengths[1]), duplicates)
     if is_moved:  # elements that are not stored stay zero
-        (back,) = ufuncs.call(np.multiply, (Pattern(node, np.dtype(np.int64)), _LEAST))
-        (node,) = ufuncs.call(np.add, (node, back))
+        node = OnEntries("bitwise_xor", (node, ufuncs.literal(_LEAST)), (node.dtype, node.dtype), node.dtype)
     return wrap(regridded(ufuncs.astype(node, element), blocks))
 
 

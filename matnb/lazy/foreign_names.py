@@ -42,7 +42,7 @@ _INSTEAD = ways(
         "has_edge": "A[u, v] != 0", "subgraph": "A[vertices][:, vertices]",
         "add_edge add_weighted_edges_from": "A[u, v] = 1", "is_directed": "(A != A.T).any()",
         "nbunch_iter adj": (
-            "mn.graph.pagerank(A) and the like; for NetworkX nx.from_scipy_sparse_array(A.to_scipy())"
+            "mn.graph.pagerank(A) and the like; NetworkX takes mn.graph.to_networkx(A)"
         ),
     }
 )  # fmt: skip

@@ -117,7 +117,8 @@ def graphs(path: Path, is_list: bool = False) -> tuple[Names, Names]:
         "np": np, "by": by, "G": G, "plt": plt,
         "frame": pd.DataFrame({"source": [0, 1, 2], "target": [1, 2, 0]}),
     }  # fmt: skip
-    return {**shared, "A": mn.asarray(nx.to_scipy_sparse_array(G)), "mn": mn}, shared
+    A = mn.asarray(nx.to_scipy_sparse_array(G))
+    return {**shared, "A": A, "D": mn.graph.all_pairs_shortest_path_length(A), "mn": mn}, shared
 
 
 def edges(path: Path) -> tuple[Names, Names]:

@@ -30,8 +30,6 @@ REFUSING: dict[str, tuple[Callable[[object], object], type[Exception], str]] = {
     "maximum_flow": (lambda A: csgraph.maximum_flow(A, 0, 1), TypeError, "CSR"),
     "structural_rank": (csgraph.structural_rank, TypeError, "sparse"),
     "reverse_cuthill_mckee": (csgraph.reverse_cuthill_mckee, TypeError, "sparse"),
-    "from_scipy_sparse_array": (nx.from_scipy_sparse_array, AttributeError, r"to_scipy\(\)"),
-    "Graph": (nx.Graph, nx.NetworkXError, "edge list"),
 }
 
 

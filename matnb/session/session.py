@@ -392,10 +392,7 @@ class Session:
         Examples
         --------
         >>> import matnb as mn
-        >>> with mn.start(workers=1, compute_limit="1kB") as session:
-        ...     session.set_compute_limit("1MB")
-        ...     mn.ones(1000).compute().shape
-        (1000,)
+        >>> mn.current_session().set_compute_limit("8GB")
         """
         self.config = replace(self.config, compute_limit_bytes=parse_bytes(limit, "compute_limit"))
 

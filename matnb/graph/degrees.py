@@ -25,7 +25,8 @@ def degree(
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
     direction
         Of a directed graph, "out" for edges that leave a vertex, "in" for those that enter it, "both" for
-        all: a self-loop counts twice. Of an undirected graph "out" and "in" are the same.
+        all, as NetworkX's ``DiGraph.degree``: a self-loop counts twice. Of an undirected graph "out" and
+        "in" are the same, its degrees.
     weighted
         Sum the weights instead of counting the edges.
     directed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -15,7 +16,7 @@ from matnb.expr.control import Loop
 from matnb.expr.nodes import Expr, Literal
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
-from matnb.lazy.evaluator import evaluator
+from matnb.lazy.evaluator import evaluator, looking_only
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.functions.ordering import topk
 from matnb.pictures.escaping import escaped
@@ -236,7 +237,8 @@ class ResultView:
     def bundle(self) -> dict[str, str]:
         """Return it as text and as HTML, with bars beside the numbers."""
         parts = "".join(_part_html(part) for part in self._parts)
-        shown = "".join(_field_html(name, one, bool(self._kinds)) for name, one in self._others())
+        with looking_only() if self._note else nullcontext():  # what is said not to be computed is not
+            shown = "".join(_field_html(name, one, bool(self._kinds)) for name, one in self._others())
         note = f'<div style="opacity:.7">{escaped(self._note)}</div>' if self._note else ""
         html = (
             f'<div><div style="margin:0 0 4px">{escaped(self._head())}</div>'

@@ -152,3 +152,12 @@ def test_the_field_that_is_meant_is_named() -> None:
         mn.asarray(EDGES)[found == 3]
     with pytest.raises(DTypeError, match=r"as in bincount\(result.labels\)"):
         np.bincount(found)
+
+
+def test_html_does_not_compute_what_it_says_is_not_computed() -> None:
+    found = mn.graph.connected_components(sp.csr_array(np.roll(np.eye(37), 1, axis=1)))
+    bundle = found._repr_mimebundle_()
+    assert "not computed" in bundle["text/plain"]
+    assert "not computed" in bundle["text/html"]
+    assert ">1</pre>" not in bundle["text/html"]
+    assert found.number.layout is None

@@ -91,25 +91,20 @@ _INSTEAD = ways(
         "harmonic_centrality": "mn.graph.harmonic(A)",
         "katz_centrality katz_centrality_numpy": "mn.graph.katz(A).values",
         "eigenvector_centrality_numpy": "mn.graph.eigenvector_centrality(A).values",
-        "number_connected_components number_weakly_connected_components": (
-            "mn.graph.connected_components(A).number"
-        ),
+        "number_connected_components number_weakly_connected_components":
+            "mn.graph.connected_components(A).number",
         "is_connected is_weakly_connected": "mn.graph.connected_components(A).number == 1",
         "weakly_connected_components node_connected_component": "mn.graph.connected_components(A).labels",
         "number_strongly_connected_components": "mn.graph.strongly_connected_components(A).number",
         "is_strongly_connected": "mn.graph.strongly_connected_components(A).number == 1",
-        "shortest_path_length single_source_shortest_path_length": (
-            "mn.graph.bfs(A, source).levels, or mn.graph.sssp(A, source) where edges have lengths"
-        ),
-        "shortest_path single_source_shortest_path bfs_tree bfs_edges bfs_predecessors": (
-            "mn.graph.bfs(A, source).parents: the vertex before each one on its path"
-        ),
-        "dijkstra_path single_source_dijkstra bellman_ford_path": (
-            "mn.graph.sssp(A, source, predecessors=True)"
-        ),
-        "dijkstra_path_length single_source_dijkstra_path_length bellman_ford_path_length": (
-            "mn.graph.sssp(A, source)"
-        ),
+        "shortest_path_length single_source_shortest_path_length":
+            "mn.graph.bfs(A, source).levels, or mn.graph.sssp(A, source) where edges have lengths",
+        "shortest_path single_source_shortest_path bfs_tree bfs_edges bfs_predecessors":
+            "mn.graph.bfs(A, source).parents: the vertex before each one on its path",
+        "dijkstra_path single_source_dijkstra bellman_ford_path":
+            "mn.graph.sssp(A, source, predecessors=True)",
+        "dijkstra_path_length single_source_dijkstra_path_length bellman_ford_path_length":
+            "mn.graph.sssp(A, source)",
         "floyd_warshall_numpy all_pairs_dijkstra_path_length": "mn.graph.floyd_warshall(A)",
         "diameter": (
             "D.max() of D = mn.graph.all_pairs_shortest_path_length(A), where D.min() is 0: no path is "
@@ -137,9 +132,8 @@ _INSTEAD = ways(
         "from_pandas_edgelist": "mn.asarray(nx.from_pandas_edgelist(frame))",
         "from_numpy_array from_scipy_sparse_array": "mn.asarray(A)",
         "read_edgelist read_weighted_edgelist": 'mn.load(path, kind="edges")',
-        "read_gml read_graphml read_gexf read_adjlist": (
-            "mn.asarray(nx.read_gml(path)), with NetworkX's reader"
-        ),
+        "read_gml read_graphml read_gexf read_adjlist":
+            "mn.asarray(nx.read_gml(path)), with NetworkX's reader",
         "draw draw_networkx": "nx.draw(mn.graph.to_networkx(A)), or mn.spy(A)",
         "leiden leiden_communities": "mn.graph.louvain(A).labels",
         "random_walk": "mn.diag(1 / A.sum(axis=1)) @ A: the probabilities of a step",

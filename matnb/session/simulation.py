@@ -33,6 +33,7 @@ from matnb.session.run import missing_results
 
 # What is computed though somebody only looks at it.
 _CHEAP_SECONDS, _CHEAP_BYTES, _CHEAP_NODES = 0.3, 1_000_000, 300
+_OWN, _BY_VALUE = (b"matnb.graph.", b"matnb.linalg."), b"matnb.blocks.kernels.rebuilding"  # in pickles
 
 
 def is_cheap(node: Expr, known: Mapping[Expr, Stored], cluster: Cluster, workers: Workers) -> bool:
@@ -51,13 +52,20 @@ def is_cheap(node: Expr, known: Mapping[Expr, Stored], cluster: Cluster, workers
     inside = [one for control in order if isinstance(control, Loop | Cond) for one in results_of(control)]
     every = [*order, *topological(inside)]
     if len(every) > _CHEAP_NODES or any(
-        (isinstance(one, Load) and one not in known) or isinstance(getattr(one, "function", None), Function)
+        (isinstance(one, Load) and one not in known) or _is_users(getattr(one, "function", None))
         for one in every
     ):
         return False
     if node.sparse and estimate_bytes(node, estimate_entries([node], known)[node]) > _CHEAP_BYTES:
         return False
     return simulated([node], cluster, workers, known=known).makespan_seconds < _CHEAP_SECONDS
+
+
+def _is_users(function: object) -> bool:
+    # What graph algorithms and solvers call on the workers is sent by its name, and works on few numbers.
+    if not isinstance(function, Function):
+        return False
+    return _BY_VALUE in function.pickled or not any(family in function.pickled for family in _OWN)
 
 
 def simulated(

@@ -16,7 +16,7 @@ from matnb.expr.control import Loop
 from matnb.expr.nodes import Expr, Literal
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
-from matnb.lazy.evaluator import evaluator, looking_only
+from matnb.lazy.evaluator import evaluator, looking_only, shown
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.functions.ordering import topk
 from matnb.pictures.escaping import escaped
@@ -128,6 +128,8 @@ class ResultView:
         first = f"result.{next(iter(kinds), '')}"
         self._note = "" if arrays or not kinds else f"made when it is used first, as in {first}"
         if arrays:
+            for name in wanted:
+                shown(self._fields[name].expression)  # computes what is cheap, below a loop too
             self._note = looked(arrays, lambda: self._look(wanted), "numbers", f"{first}.compute() does it")
 
     def _wanted(self, name: str) -> list[DistArray]:

@@ -154,8 +154,33 @@ def test_the_field_that_is_meant_is_named() -> None:
         np.bincount(found)
 
 
+def test_the_numbers_of_a_small_graph_are_shown_and_kept() -> None:
+    ranking = mn.graph.pagerank(EDGES, damping=0.83)
+    wanted = nx.pagerank(nx.from_scipy_sparse_array(EDGES, create_using=nx.DiGraph), alpha=0.83, tol=1e-12)
+    first = sorted(wanted, key=wanted.__getitem__, reverse=True)[:5]
+    text = repr(ranking)
+    assert part(text, "largest ranks") == pytest.approx(
+        {f"row {one}": wanted[one] for one in first}, rel=1e-4
+    )
+    assert "converged after" in text
+    assert "not computed" not in text
+    assert ranking.ranks.layout is not None
+    values = repr(mn.linalg.eigsh(BOTH, k=3, which="LA"))
+    largest = np.linalg.eigvalsh(BOTH.toarray())[-3:]
+    assert [*part(values, "values").values()] == pytest.approx(largest, rel=1e-5)
+
+
+def test_what_a_function_of_the_users_takes_is_not_known() -> None:
+    scaled = mn.asarray(EDGES) * mn.replicated(lambda least: least + 1.25, mn.asarray(EDGES).max(), like=1.0)
+    assert "a loop runs for them: result.ranks.compute() does it" in repr(mn.graph.pagerank(scaled))
+
+
 def test_html_does_not_compute_what_it_says_is_not_computed() -> None:
-    found = mn.graph.connected_components(sp.csr_array(np.roll(np.eye(37), 1, axis=1)))
+    ring = mn.asarray(sp.csr_array(np.roll(np.eye(37), 1, axis=1)))
+    weight = mn.replicated(
+        lambda largest: largest + 1, ring.max(), like=1.0
+    )  # how long this takes nobody knows
+    found = mn.graph.connected_components(ring * weight)
     bundle = found._repr_mimebundle_()
     assert "not computed" in bundle["text/plain"]
     assert "not computed" in bundle["text/html"]

@@ -328,6 +328,11 @@ class Learner(Estimator):
         # As if ``partial_fit`` had learned these parameters in so many batches.
         self._run = self._training().going_on(parameters, count)
 
+    def _optimizer_state(self) -> dict[str, Any]:
+        # Of the first replica, what the optimizer keeps for its next step.
+        kept: dict[str, Any] = self._run.state["replicas"][0]["optimizer"]
+        return kept
+
     def _training(self) -> Training:
         optimizer = AdaGrad() if self.optimizer is None else self.optimizer
         is_whole = isinstance(optimizer, PassOptimizer)

@@ -21,9 +21,8 @@ from matnb.learn.stochastic import StochasticGradient
 class SGDClassifier(StochasticGradient, Classifier):
     """Linear classifiers, one versus rest, trained by stochastic gradient descent.
 
-    Arguments are a subset of scikit-learn's; for two classes, rows in the same order, and an L2 penalty or
-    none, the weights are the same, too. Three or more classes are trained, and stop, together. A
-    :class:`Learner` with ``SGD``.
+    Arguments are a subset of scikit-learn's; for two classes and rows in the same order the weights are the
+    same, too. Three or more classes are trained, and stop, together. A :class:`Learner` with ``SGD``.
 
     Parameters
     ----------

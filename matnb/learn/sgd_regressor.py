@@ -22,8 +22,8 @@ class SGDRegressor(StochasticGradient, Regressor):
     loss
         ``"squared_error"``, ``"huber"``, ``"epsilon_insensitive"``, ``"squared_epsilon_insensitive"``.
     penalty
-        ``"l2"``, ``"l1"``, ``"elasticnet"`` or None. The L1 penalty is a proximal step after each batch;
-        scikit-learn uses a cumulative penalty (Tsuruoka et al. 2009).
+        ``"l2"``, ``"l1"``, ``"elasticnet"`` or None. The L1 penalty is cumulative, as scikit-learn's
+        (Tsuruoka, Tsujii and Ananiadou 2009): a weight that it would take across 0 is exactly 0.
     alpha, l1_ratio
         The penalty is ``alpha * (l1_ratio * sum |w| + (1 - l1_ratio) / 2 * sum w^2)``.
     fit_intercept

@@ -17,8 +17,7 @@ from matnb.lazy.functions.shaping import concatenate
 from matnb.learn.arguments import one_of, real, seed_from, weights_from, whole
 from matnb.learn.estimator import Estimator
 from matnb.learn.learner import Learner
-from matnb.learn.optimizers import SGD, Parameters
-from matnb.learn.regularizers import L1
+from matnb.learn.optimizers import SGD, Moved, Parameters, State
 from matnb.learn.score_losses import SPARSE_INTERCEPT_DECAY, LinearScore, ScoreLoss
 from matnb.sources.from_memory import memory
 
@@ -35,6 +34,8 @@ class DescentProgress:
         k x p and k numbers, one for each target.
     passes, count
         Passes and steps that were taken.
+    penalty
+        Under an L1 penalty, what each weight has got of it, k x p as one vector, and what it could have got.
     steps
         Of steps row by row, what these go on from: with the scale of sparse rows' weights.
     """
@@ -43,6 +44,7 @@ class DescentProgress:
     intercept: Doubles
     passes: int
     count: int
+    penalty: Doubles
     steps: RowSteps | None = None
 
     @classmethod
@@ -57,7 +59,8 @@ class DescentProgress:
             )
         passes += len(steps.losses)
         weights, intercept = steps.weights(num_features), steps.intercepts(num_features)
-        return cls(weights, intercept, passes, int(steps.state[-1]), steps)
+        penalty = steps.state[weights.size + intercept.size : -2]
+        return cls(weights, intercept, passes, int(steps.state[-1]), penalty, steps)
 
     @classmethod
     def by_batches(cls, learner: Learner) -> Self:
@@ -67,7 +70,9 @@ class DescentProgress:
         intercept: Doubles = np.asarray(parameters["intercept"])
         if weights.ndim == 1:
             weights, intercept = weights[:, None], intercept[None]
-        return cls(weights.T, intercept, int(learner.history_.epoch[-1]) + 1, learner.n_iter_)
+        kept = {name: np.asarray(one["weights"]) for name, one in learner._optimizer_state().items()}
+        penalty = np.append(kept["got"].T, kept["most"]) if kept else np.zeros(0)
+        return cls(weights.T, intercept, int(learner.history_.epoch[-1]) + 1, learner.n_iter_, penalty)
 
     def parameters(self, is_single: bool) -> Parameters:
         """Return them as a learner has them."""
@@ -76,11 +81,52 @@ class DescentProgress:
             weights, intercept = weights[:, 0], intercept[0]
         return {"weights": asarray(weights), "intercept": asarray(intercept)}
 
-    def state(self) -> Doubles:
-        """Return what steps row by row go on from."""
+    def state(self, size: int) -> Doubles:
+        """Return what steps row by row go on from, of a length; a penalty begins where there was none."""
+        last, weights = [1.0, self.count], self.weights.ravel()
         if self.steps is not None:
-            return self.steps.state
-        return np.concatenate([self.weights.ravel(), self.intercept, [1.0, self.count]])
+            last, weights = self.steps.state[-2:].tolist(), self.steps.state[: weights.size]
+        learned = np.concatenate([weights, self.intercept])
+        penalty = np.zeros(size - 2 - learned.size)
+        return np.concatenate([learned, self.penalty if penalty.size == self.penalty.size else penalty, last])
+
+    def begin(self, learner: Learner, is_single: bool) -> None:
+        """Have a learner go on from here."""
+        learner._begin_at(self.parameters(is_single), self.count)
+        if self.penalty.size and isinstance(learner.optimizer, TruncatedSGD):
+            got = self.penalty[:-1].reshape(self.weights.shape).T
+            kept = {"got": got[:, 0] if is_single else got, "most": self.penalty[-1]}
+            learner._optimizer_state().update({name: {"weights": asarray(one)} for name, one in kept.items()})
+
+
+@dataclass(frozen=True)
+class TruncatedSGD(SGD):
+    """Gradient steps with a cumulative L1 penalty of the weights, which is larger than their noise.
+
+    After each step a weight is moved towards 0, and not beyond, by the penalty of all steps so far less what
+    it has got of it: Tsuruoka, Tsujii and Ananiadou 2009, "Stochastic gradient descent training for
+    L1-regularized log-linear models with cumulative penalty".
+
+    Parameters
+    ----------
+    l1
+        What ``sum |w|`` counts in the loss.
+    """
+
+    l1: float = 0.0
+
+    def start(self, parameters: Parameters) -> State:
+        """Return the initial optimizer state."""
+        return {"got": {"weights": 0.0 * parameters["weights"]}, "most": {"weights": asarray(0.0)}}
+
+    def step(self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray) -> Moved:
+        """Return the parameters and the state after a step."""
+        moved, _, rates = super().step({}, parameters, gradient, count)
+        w, got = moved["weights"], state["got"]["weights"]
+        most = state["most"]["weights"] + rates["weights"] * self.l1
+        nearer = np.sign(w) * np.maximum(abs(w) - (most + np.sign(w) * got), 0.0)
+        new = {"got": {"weights": got + (nearer - w)}, "most": {"weights": most}}
+        return Moved({**moved, "weights": nearer}, new, rates)
 
 
 class StochasticGradient(Estimator):
@@ -111,23 +157,23 @@ class StochasticGradient(Estimator):
         model = LinearScore(loss, given.epsilon, l1, l2, given.fit_intercept, is_weighted)
         return Learner(
             model,
-            self._optimizer(name, alpha),
-            [L1(l1, where="weights")] if l1 else [],
+            self._optimizer(name, alpha, l1),
             patience=None if given.tol is None else whole(given.n_iter_no_change, "n_iter_no_change", name),
             tol=0.0 if given.tol is None else real(given.tol, "tol", name, least=-np.inf),
         )
 
-    def _optimizer(self, name: str, alpha: float) -> SGD:
+    def _optimizer(self, name: str, alpha: float, l1: float) -> SGD:
         given: Any = self
+        kind = partial(TruncatedSGD, l1=l1) if l1 else SGD
         schedule = one_of(given.learning_rate, "learning_rate", name, ("constant", "optimal", "invscaling"))
         if schedule == "optimal":
             if not alpha > 0:
                 raise OptionError(f"{name}: learning_rate='optimal' with alpha={alpha}; give one above 0")
             # Bottou 2012, "Stochastic Gradient Descent Tricks": the first step is of a typical weight.
             first = alpha**-0.75
-            return SGD(1.0, schedule=partial(_optimal, alpha, first))
+            return kind(1.0, schedule=partial(_optimal, alpha, first))
         rate, power = real(given.eta0, "eta0", name, above=True), real(given.power_t, "power_t", name)
-        return SGD(rate, schedule=None if schedule == "constant" else partial(_inverse, power))
+        return kind(rate, schedule=None if schedule == "constant" else partial(_inverse, power))
 
     def _row_descent(self, learner: Learner) -> Descent:
         # The steps of a learner, row by row.
@@ -183,11 +229,12 @@ class StochasticGradient(Estimator):
         learner = self._learner(True)
         targets = _with_weights(y, weights_from(sample_weight, X, name))
         if size == 1:
-            state = None if before is None else before.state()
-            steps = _steps_of(X, targets, replace(self._row_descent(learner), patience=None), state)
+            descent = replace(self._row_descent(learner), patience=None)
+            size = descent.state_size(X.shape[1], targets.shape[1] - 1)
+            steps = _steps_of(X, targets, descent, None if before is None else before.state(size))
             return DescentProgress.by_rows(steps, X.shape[1], name, 0 if before is None else before.passes)
         if before is not None:
-            learner._begin_at(before.parameters(y.ndim == 1), before.count)
+            before.begin(learner, y.ndim == 1)
         found = DescentProgress.by_batches(learner.partial_fit(X, targets, batch_size=size))
         return found if before is None else replace(found, passes=before.passes + 1)
 
@@ -212,8 +259,9 @@ def _steps_of(
     targets = y[:, None] if y.ndim == 1 else y
     if descent.intercept and X.sparse:
         descent = replace(descent, intercept=SPARSE_INTERCEPT_DECAY)
+    k = targets.shape[1] - descent.is_weighted
     if state is None:
-        size = descent.state_size(p, targets.shape[1] - descent.is_weighted)
+        size = descent.state_size(p, k)
         state = concatenate([zeros(size - 2), asarray([1.0, 0.0])])
     num_bytes = 16 * X.size if X.sparse else 8 * X.size
     if X.sparse and num_bytes > PART_BYTES:  # else entries need not be counted
@@ -237,7 +285,7 @@ def _steps_of(
         losses = np.append(losses, total_loss / n)
         if descent.is_settled(losses.tolist()):
             break
-    return RowSteps(np.asarray(state), losses, n, True)
+    return RowSteps(np.asarray(state), losses, n, True, k)
 
 
 def _with_weights(y: DistArray, weights: DistArray) -> DistArray:

@@ -64,10 +64,17 @@ def _lost(name: str, p: np.ndarray, y: np.ndarray, e: float) -> tuple[np.ndarray
 def _(node: RowDescent, operands: Sequence[Value]) -> Value:
     """Return where steps lead, taken one by one in NumPy."""
     rows = operands[0].toarray() if sp.issparse(operands[0]) else dense(operands[0])
+    touched = np.ones(rows.shape, bool)
+    if sp.issparse(operands[0]):  # the penalty of absolute values is taken by a row's entries alone
+        entries = sp.coo_array(operands[0])
+        touched[:] = False
+        touched[entries.row, entries.col] = True
     targets, state, it = dense(operands[1]), dense(operands[2]).astype(np.float64), node.descent
     (n, p), k = rows.shape, targets.shape[1] - it.is_weighted
-    w, b = state[: k * p].reshape(k, p) * state[-2], state[k * p : -2].copy()
+    w, b = state[: k * p].reshape(k, p) * state[-2], state[k * p :][:k].copy()
+    got = state[k * p + k : -3].reshape(k, p).copy() if it.l1 > 0 else np.zeros((k, p))
     count, losses, last, is_finite = state[-1], np.full(it.passes, np.nan), n, True
+    most = state[-3] if it.l1 > 0 else 0.0
     made = 0
     while made < it.passes and is_finite and not (made and it.is_settled(losses[:made].tolist())):
         order, total = np.arange(n), 0.0
@@ -83,14 +90,17 @@ def _(node: RowDescent, operands: Sequence[Value]) -> Value:
             lost = float((loss * factor).sum() + it.l1 * abs(w).sum() + it.l2 / 2 * (w * w).sum())
             slope = np.clip(slope, -1e12, 1e12) * factor
             moved = w - rate * (slope[:, None] * x + it.l2 * w)
-            moved = np.sign(moved) * np.maximum(abs(moved) - rate * it.l1, 0)
-            if not (np.isfinite(lost) and np.isfinite(moved).all()):
+            size = abs(moved) - (most + rate * it.l1 + np.sign(moved) * got)
+            nearer = np.where(touched[row], np.sign(moved) * np.maximum(size, 0), moved) if it.l1 else moved
+            if not (np.isfinite(lost) and np.isfinite(nearer).all()):
                 total, last, is_finite = lost * n, number, False
                 break
-            w, b, count, total = moved, b - rate * it.intercept * slope, count + 1, total + lost
+            got, most = got + (nearer - moved), most + rate * it.l1
+            w, b, count, total = nearer, b - rate * it.intercept * slope, count + 1, total + lost
         losses[made] = total / n
         made += 1
-    return np.concatenate([[made, last, is_finite], w.ravel(), b, [1.0, count], losses])
+    penalties = [got.ravel(), [most]] if it.l1 > 0 else []
+    return np.concatenate([[made, last, is_finite], w.ravel(), b, *penalties, [1.0, count], losses])
 
 
 @lowers(RowDescent)

@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 
 import matnb as mn
 from matnb.errors import ConvergenceWarning, OptionError, ShapeError, UnsupportedError
+from matnb.learn import stochastic
 from matnb.learn.score_losses import OF_CLASSES, OF_NUMBERS, LinearScore
 from matnb.learn.training import Training
 
@@ -128,6 +129,35 @@ class TestOnOne:
         assert 3 < ours.n_iter_ < 100
         with pytest.warns(ConvergenceWarning, match="after 2 passes the loss still falls"):
             mn.learn.SGDRegressor(max_iter=2, random_state=0).fit(X, NUMBERS)
+
+    @pytest.mark.parametrize("rows", [X, SPARSE], ids=["dense", "sparse"])
+    @pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
+    def test_cumulative_penalties_are_scikit_learns(self, penalty, rows):
+        options = {"penalty": penalty, "alpha": 0.05, "l1_ratio": 0.6}
+        check_as_sklearn("SGDRegressor", rows, NUMBERS, **options)
+        check_as_sklearn("SGDClassifier", rows, THREE, loss="log_loss", **options)
+
+    @pytest.mark.parametrize("rows", [X, SPARSE], ids=["dense", "sparse"])
+    def test_parts_of_rows_go_on_with_the_penalty(self, rows, monkeypatch):
+        options = {"penalty": "elasticnet", "alpha": 0.05, "max_iter": 3, "tol": None, "random_state": 0}
+        whole = mn.learn.SGDClassifier(**options).fit(rows, THREE).coef_.compute()
+        monkeypatch.setattr(stochastic, "PART_BYTES", 700)
+        parts = mn.learn.SGDClassifier(**options).fit(rows, THREE).coef_.compute()
+        assert parts.tolist() == whole.tolist()
+
+    @pytest.mark.parametrize("batch_size", [1, 20])
+    def test_a_penalty_of_absolute_values_selects_features(self, batch_size):
+        rng = np.random.default_rng(0)
+        rows = rng.normal(size=(800, 40))
+        y = rows[:, :3] @ [1.0, -1.0, 0.5] + 0.5 * rng.normal(size=800)
+        options = {"alpha": 0.1, "max_iter": 10, "tol": None, "random_state": 0}
+        for penalty, most in [("l1", 5), ("elasticnet", 15)]:
+            ours = mn.learn.SGDRegressor(penalty=penalty, batch_size=batch_size, l1_ratio=0.8, **options)
+            used = np.flatnonzero(ours.fit(rows, y).coef_.compute())
+            assert set(used) >= {0, 1, 2}
+            assert len(used) <= most
+        kept = mn.learn.SGDClassifier("log_loss", penalty="l1", batch_size=batch_size, **options)
+        assert np.count_nonzero(kept.fit(rows, y > 0).coef_) <= 10
 
     @pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
     def test_penalties_of_absolute_values_come_to_the_same_optimum(self, penalty):

@@ -23,29 +23,33 @@ class RowSteps:
     Attributes
     ----------
     state
-        Weights, k x p as one vector; k intercepts; the scale of weights; the number of steps that were taken.
+        Weights, k x p as one vector; k intercepts; what an L1 penalty goes on from, where there is one; the
+        scale of weights; the number of steps that were taken.
     losses
         The mean loss of each pass.
     last_rows
         How many rows of the last pass were learned from: all of them, unless a number was not finite.
     is_finite
         Whether all were.
+    num_targets
+        k.
     """
 
     state: Doubles
     losses: Doubles
     last_rows: int
     is_finite: bool
+    num_targets: int
 
     def weights(self, num_features: int) -> Doubles:
         """Return the weights, k x p."""
-        k = (self.state.size - 2) // (num_features + 1)
+        k = self.num_targets
         weights: Doubles = self.state[: k * num_features].reshape(k, num_features) * self.state[-2]
         return weights
 
     def intercepts(self, num_features: int) -> Doubles:
         """Return the k intercepts."""
-        return self.state[self.state.size - 2 - (self.state.size - 2) // (num_features + 1) : -2]
+        return self.state[self.num_targets * num_features :][: self.num_targets]
 
 
 def row_steps(X: DistArray, y: DistArray, state: Doubles | DistArray, descent: Descent) -> RowSteps:
@@ -66,4 +70,5 @@ def row_steps(X: DistArray, y: DistArray, state: Doubles | DistArray, descent: D
     found: Doubles = np.asarray(wrap(RowDescent(inputs, descent)))
     passes, last, is_finite = (int(one) for one in found[:HEAD])
     end = HEAD + state.size
-    return RowSteps(found[HEAD:end].copy(), found[end : end + passes].copy(), last, bool(is_finite))
+    k = y.shape[1] - descent.is_weighted
+    return RowSteps(found[HEAD:end].copy(), found[end : end + passes].copy(), last, bool(is_finite), k)

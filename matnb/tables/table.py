@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 _SHOWN = 5  # rows of the beginning, and of the end
+_MOST_WHOLE = 60  # rows of a table that is shown as a whole, as pandas shows it
 _STATISTICS = ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
 _COMBINED = ("sum", "min", "max", "first", "last", "error")
 _OF_COUNTS = ("unique", "top", "freq")  # rows of describe() for text and booleans, after the others
@@ -532,7 +533,7 @@ class Table(FrameMethods):
         # Fetches the rows that are shown, the first and last in one run: showing them computes nothing then.
         if self._columns:
             length = len(self)
-            if length <= 2 * _SHOWN + 1:
+            if length <= _MOST_WHOLE:
                 parts = [self]
             else:
                 parts = [self._rows(slice(0, _SHOWN)), self._rows(slice(length - _SHOWN, length))]
@@ -540,10 +541,12 @@ class Table(FrameMethods):
             if handles:
                 evaluator().persist([one.expression for one in handles])
             texts = [part._texts() for part in parts]
-            self._seen = texts[0], texts[1] if len(texts) > 1 else []
+            first, last = self._seen = texts[0], texts[1] if len(texts) > 1 else []
+            if len(first) > 2 * _SHOWN + 1:  # a column shows its values in one line
+                first, last = first[:_SHOWN], first[-_SHOWN:]
             for place, one in enumerate(self._columns.values()):
                 if isinstance(one, Column):
-                    one.seen = [row[place] for row in self._seen[0]], [row[place] for row in self._seen[1]]
+                    one.seen = [row[place] for row in first], [row[place] for row in last]
         return self
 
     def _looked(self) -> str:

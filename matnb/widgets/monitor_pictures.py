@@ -14,9 +14,11 @@ from matnb.widgets.monitor_rows import (
     FULL,
     MOST_POINTS,
     OTHER,
+    PICK,
     PRODUCT,
     READ,
     REDUCE,
+    SORT,
     MonitorFacts,
     Row,
     head_of,
@@ -178,7 +180,7 @@ _HOLD, _HOLD_WIDE, _HELD = 62, 40, 107  # the panel of memory
 _ENDS = (("run", 218), ("wait", 250), ("in/s", 301), ("out/s", WIDE))  # and where its numbers end
 _FEW, _SOME = 16, 32  # rows that are tall, and less so
 _FULL_COLOR = "#d55e00"
-_PREFERRED = {PRODUCT: 0, ELEMENTWISE: 1, REDUCE: 2, EXCHANGE: 5, READ: 4}
+_PREFERRED = {PRODUCT: 0, ELEMENTWISE: 1, REDUCE: 2, EXCHANGE: 5, READ: 4, SORT: 6, PICK: 7}
 _CHOICE = (0, 1, 2, 5, 4, 6, 7)  # the one left out is like that of memory that is short
 _LEAST_TOP = 2.0  # of the scale of imbalance
 

@@ -519,6 +519,6 @@ def test_times_without_a_length_are_refused() -> None:
             mn.table({"at": times})
 
 
-def test_a_row_alone_is_not_left_out() -> None:
-    assert "..." not in repr(mn.table({"a": np.arange(11)}))
-    assert repr(mn.table({"a": np.arange(12)})).count("...") == 1
+def test_up_to_sixty_rows_are_shown() -> None:
+    assert "..." not in repr(mn.table({"a": np.arange(60)}))
+    assert repr(mn.table({"a": np.arange(61)})).count("...") == 1

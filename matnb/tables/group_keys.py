@@ -13,6 +13,7 @@ from matnb.lazy.array import DistArray
 from matnb.tables.columns import Column, check_length
 from matnb.tables.groups import TableGroups
 from matnb.tables.incoming import column_from
+from matnb.tables.row_orders import check_order
 from matnb.tables.rows import AnyColumn, codes_of, word_of
 from matnb.tables.steps import floored_to
 from matnb.tables.times import TimeColumn
@@ -100,6 +101,7 @@ def groupby(
         raise OptionError("groupby: give at least one column")
     for name, column in found.items():
         check_length(name, len(column), len(self))
+        check_order(self, column, f"the key {name!r}")
     if freq is not None:
         found = _in_steps(found, freq)
     rest = tuple(name for name in self.columns if name not in found)

@@ -18,6 +18,7 @@ from matnb.pictures.quantities import bytes_text
 from matnb.tables.columns import TextColumn, is_missing
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.matching import MOST_LOOKED_IN, Matches
+from matnb.tables.row_orders import reordered
 from matnb.tables.rows import (
     AnyColumn,
     all_missing,
@@ -455,12 +456,13 @@ def _assembled(
         complete |= {names[1][name] for name in right._complete if name not in shared}
     table = type(left)(made, frozenset(complete))
     if naming.how != "outer":
-        return table
+        return reordered(table, left) if naming.how == "right" else table
     by = [
         made[names[0][one]] if one == two else _filled(one, rows, left[one], right[two]) for one, two in keys
     ]
     order = order_of(by, [True] * len(by))
-    return type(left)({name: at_places(one, order) for name, one in made.items()}, table._complete)
+    table = type(left)({name: at_places(one, order) for name, one in made.items()}, table._complete)
+    return reordered(table, left, right)
 
 
 def _filled(name: str, rows: _MeetingRows, one: AnyColumn, two: AnyColumn) -> AnyColumn:

@@ -10,6 +10,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.functions.ordering import topk
 from matnb.lazy.functions.shaping import concatenate
 from matnb.tables.columns import Column
+from matnb.tables.row_orders import reordered
 from matnb.tables.rows import AnyColumn, all_missing, at_places, in_a_row, order_of, sort_keys
 
 if TYPE_CHECKING:
@@ -137,7 +138,8 @@ def _columns_of(table: Table, by: str | Sequence[str], caller: str) -> tuple[str
 
 
 def _at(table: Table, places: DistArray) -> Table:
-    return type(table)({name: at_places(one, places) for name, one in table.items()}, table._complete)
+    made = type(table)({name: at_places(one, places) for name, one in table.items()}, table._complete)
+    return reordered(made, table)
 
 
 # One after the other

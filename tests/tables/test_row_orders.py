@@ -1,0 +1,112 @@
+"""What was made of a table is not for its rows in another order: pandas has an index there, tables none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import matnb as mn
+from matnb.errors import ShapeError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session() -> Iterator[None]:
+    with mn.start(processes=False):
+        yield
+
+
+@pytest.fixture(scope="module")
+def t() -> mn.Table:
+    return mn.table(
+        pd.DataFrame(
+            {
+                "id": [1, 2, 3, 4],
+                "day": ["d", "b", "a", "c"],
+                "cost": [10.0, 500.0, None, 900.0],
+                "n": pd.array([1, None, 3, 4], "Int64"),
+                "when": pd.date_range("2024-01-01", periods=4),
+            }
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def u() -> mn.Table:
+    return mn.table({"id": [4, 3, 2, 1], "w": [1.0, 2.0, 3.0, 4.0]})
+
+
+MASKS: list[Callable[[mn.Table], Any]] = [
+    lambda t: t["cost"] > 100,
+    lambda t: t["day"] == "a",
+    lambda t: t["n"] > 2,
+    lambda t: t["when"] > "2024-01-02",
+    lambda t: t["cost"].isna(),
+    lambda t: ~(np.log(t["id"] + t["cost"]) > 2),
+    lambda t: t["day"].isin(["a", "b"]) & (t["id"] > 1),
+]
+ORDERS: list[Callable[[mn.Table, mn.Table], mn.Table]] = [
+    lambda t, u: t.sort_values("day"),
+    lambda t, u: t.sort_values("day").sort_values("id"),
+    lambda t, u: t.sort_values("day").with_columns(more=np.arange(4)),
+    lambda t, u: t.nlargest(4, "id"),
+    lambda t, u: t.sample(frac=1),
+    lambda t, u: t.iloc[[3, 2, 1, 0]],
+    lambda t, u: t.merge(u, on="id", how="right"),
+    lambda t, u: t.merge(u, on="id", how="outer"),
+]
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_masks_of_before_are_refused(t: mn.Table, mask: Callable[[mn.Table], Any]) -> None:
+    s = t.sort_values("day")
+    with pytest.raises(ShapeError, match=r"another order.*s\[s\[") as caught:
+        s[mask(t)]
+    assert str(caught.value).startswith("the mask")
+    assert len(s[mask(s)]) == len(t[mask(t)])
+
+
+@pytest.mark.parametrize("put", ORDERS)
+def test_whatever_puts_rows_in_another_order_is_known(
+    t: mn.Table, u: mn.Table, put: Callable[[mn.Table, mn.Table], mn.Table]
+) -> None:
+    s = put(t, u)
+    with pytest.raises(ShapeError, match="another order"):
+        s[t["id"] > 2]
+    assert sorted(s[s["id"] > 2]["id"].tolist()) == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("use", "what"),
+    [
+        (lambda s, t: s.with_columns(half=t["cost"] / 2), "column 'half'"),
+        (lambda s, t: s.with_columns(word=np.where(t["cost"] > 100, "a", "b")), "column 'word'"),
+        (lambda s, t: s.assign(word=t["day"].str.upper()), "column 'word'"),
+        (lambda s, t: s.assign(more=t["id"].map({1: 2, 2: 3, 3: 4, 4: 5})), "column 'more'"),
+        (lambda s, t: s.groupby(t["when"].dt.day).size(), "the key"),
+    ],
+)
+def test_columns_and_keys_of_before_are_refused(t: mn.Table, use: Callable[..., Any], what: str) -> None:
+    with pytest.raises(ShapeError, match=what):
+        use(t.sort_values("day"), t)
+
+
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        (lambda s, t, u: s[s["id"] > t["id"].mean()], [3, 4]),
+        (lambda s, t, u: s[np.asarray(t["id"] > 2)], [4, 1]),
+        (lambda s, t, u: t[t["id"] > 0][t["id"] > 2], [3, 4]),
+        (lambda s, t, u: t.merge(u, on="id")[t["id"] > 2], [3, 4]),
+        (lambda s, t, u: t.drop(columns="day")[t["id"] > 2], [3, 4]),
+        (lambda s, t, u: s.with_columns(first=s["cost"].shift(1), n=np.arange(4)), [3, 2, 4, 1]),
+        (lambda s, t, u: s.with_columns(c=t["cost"][np.argsort(t["day"].codes)]), [3, 2, 4, 1]),
+    ],
+)
+def test_rows_in_one_order_go_together(
+    t: mn.Table, u: mn.Table, use: Callable[..., mn.Table], expected: list[int]
+) -> None:
+    assert use(t.sort_values("day"), t, u)["id"].tolist() == expected

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, cast
 from weakref import WeakSet
@@ -29,6 +29,7 @@ from matnb.lazy.labels import check_one_set
 from matnb.lazy.loop import cond
 
 _COMPARISONS = frozenset({"greater", "greater_equal", "less", "less_equal", "equal", "not_equal"})
+Shares = npt.ArrayLike | DistArray | Mapping[Any, float]
 _warned: WeakSet[Expr] = WeakSet()  # of the zeros that they store
 _LEAST_NORMAL = np.finfo(np.float64).tiny
 _LARGEST_SUM = 1e300  # of weights, so that what is divided by a sum and multiplied by a weight stays finite
@@ -361,17 +362,30 @@ def _unit(largest: np.floating, algorithm: str, needs_edges: bool) -> float:
     return float(2.0 ** np.clip(1 - np.frexp(largest)[1], -1000, 1000))
 
 
-def proportions(values: npt.ArrayLike | DistArray, n: int, algorithm: str, name: str) -> DistArray:
+def proportions(
+    values: Shares, n: int, algorithm: str, name: str, labels: npt.NDArray[Any] | DistArray | None = None
+) -> DistArray:
     """Return n numbers as shares, whose sum is 1.
+
+    Parameters
+    ----------
+    values
+        n numbers, or those of some vertices, by their labels, or by their numbers where there are no labels.
+    n, algorithm, name
+        The number of vertices, what the user called, and by which argument.
+    labels
+        Of the vertices.
 
     Raises
     ------
     DTypeError, ShapeError
         For complex numbers, and another length.
     OptionError
-        For numbers that are negative, NaN or infinite, or all 0: at once for numbers of this process, and
-        else when they are computed.
+        For a vertex that the graph does not have; for numbers that are negative, NaN or infinite, or all 0:
+        at once for numbers of this process, and else when they are computed.
     """
+    if isinstance(values, Mapping):
+        values = _by_vertex(values, n, f"{algorithm}: {name}", labels)
     given = asarray(values)
     if given.dtype.kind == "c":
         raise DTypeError(f"{algorithm}: {name} of dtype {given.dtype}; give real numbers")
@@ -391,6 +405,44 @@ def proportions(values: npt.ArrayLike | DistArray, n: int, algorithm: str, name:
             scaled = given / call(numbers.min(), numbers.max(), numbers.sum())
     shares: DistArray = scaled / scaled.sum()
     return shares
+
+
+def _by_vertex(
+    values: Mapping[Any, float], n: int, what: str, labels: npt.NDArray[Any] | DistArray | None
+) -> npt.NDArray[np.float64] | DistArray:
+    # A number for each vertex, 0 for those that are not named. Ids that the workers have stay there.
+    names, numbers = np.array([*values]), np.array([*values.values()])
+    if numbers.dtype.kind not in "biuf":
+        raise DTypeError(f"{what} has values of {numbers.dtype}; give a number for each vertex")
+    if not isinstance(labels, DistArray):
+        known = dict(zip(range(n) if labels is None else labels.tolist(), range(n), strict=True))
+        if missing := [one for one in names.tolist() if one not in known]:
+            raise OptionError(_no_vertex(what, missing[0], labels is not None))
+        dense = np.zeros(n)
+        dense[[known[one] for one in names.tolist()]] = numbers
+        return dense
+    if names.dtype.kind not in "iu":
+        raise OptionError(_no_vertex(what, names.tolist()[0] if names.size else None, has_labels=True))
+    order = np.argsort(names)
+    sorted_names, sorted_numbers = asarray(names[order]), asarray(numbers[order].astype(np.float64))
+    places = np.minimum(np.searchsorted(sorted_names, labels), names.size - 1)
+    is_named: Any = sorted_names[places] == labels
+    check = partial(_check_named, num_named=names.size, what=what)
+    return where(is_named, sorted_numbers[places], 0.0) * cast(
+        DistArray, replicated(check, is_named.sum(), like=1.0)
+    )
+
+
+def _check_named(found: np.integer, num_named: int, what: str) -> float:
+    if found != num_named:
+        raise OptionError(f"{what} names {num_named} vertices, of which {found} are among the graph's labels")
+    return 1.0
+
+
+def _no_vertex(what: str, name: object, has_labels: bool) -> str:
+    return f"{what} has {name!r}, which is no vertex; " + (
+        "give labels, as A.labels has them" if has_labels else "give numbers of rows, from 0"
+    )
 
 
 def _scale(least: np.floating, largest: np.floating, total: np.floating, algorithm: str, name: str) -> float:

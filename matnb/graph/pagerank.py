@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from matnb.errors import OptionError
-from matnb.graph.arguments import check_real, checked_sums, graph_from, proportions
+from matnb.graph.arguments import Shares, check_real, checked_sums, graph_from, proportions
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import full
@@ -33,8 +32,8 @@ def pagerank(
     damping: float = 0.85,
     tolerance: float | None = 1e-8,
     max_iterations: int = 100,
-    personalization: npt.ArrayLike | DistArray | None = None,
-    start: npt.ArrayLike | DistArray | None = None,
+    personalization: Shares | None = None,
+    start: Shares | None = None,
 ) -> Ranking:
     """Return the PageRank of each vertex: the share of time a random surfer spends there.
 
@@ -55,7 +54,8 @@ def pagerank(
         Maximum number of iterations.
     personalization
         The distribution of jumps, n numbers in proportion to it, none negative and not all 0; by default
-        uniform.
+        uniform. Or a dict of those of some vertices, by their labels, or by the numbers of rows where the
+        graph has no labels; the others have 0.
     start
         Initial ranks, n numbers in proportion to them, as for ``personalization``; by default uniform.
 
@@ -90,10 +90,11 @@ def pagerank(
         raise OptionError(f"pagerank: tolerance={tolerance}; give a number above 0, or None")
     n = matrix.shape[0]
     even = 1 / max(n, 1)
-    x = full(n, even) if start is None else proportions(start, n, "pagerank", "start")
+    labels = getattr(A, "row_labels", matrix.labels)
+    x = full(n, even) if start is None else proportions(start, n, "pagerank", "start", labels)
     jump: float | DistArray = even
     if personalization is not None:
-        jump = proportions(personalization, n, "pagerank", "personalization")
+        jump = proportions(personalization, n, "pagerank", "personalization", labels)
 
     # x' = d A' D^-1 x + (d (sum of x over the vertices without edges) + 1 - d) jump,  D the sums of the rows
     out = matrix.sum(axis=1, dtype=np.float64)  # whole numbers would wrap

@@ -97,6 +97,7 @@ class EdgeList(PlainSource):
     first: tuple[int, ...] = ()  # the numbers of the first line, where it may tell what follows
     comments: bytes = _COMMENTS
     guessed: bool = False  # that the third column is weights
+    uneven: bool = False  # whether lines may have weights or none, which are not read
 
     def __repr__(self) -> str:
         return f"EdgeList({self.file!r})"
@@ -161,12 +162,14 @@ class EdgeList(PlainSource):
     def _edges(self, chunk: Chunk) -> PieceEdges:
         blank_comments(chunk, self.comments)
         try:
-            starts, stops = columns_of(chunk, self.num_columns, commas=True)
+            starts, stops = columns_of(chunk, self.num_columns, True, 2 if self.uneven else None)
         except FileFormatError as error:
-            if len(self.first) == self.num_columns == 2 and error.reason.startswith("3 columns"):
-                way = "if the first line is a header such as 'n m', skip=1 leaves it out"
-                raise FileFormatError(error.path, f"{error.reason}; {way}", error.line) from None
-            raise
+            if not error.reason.startswith(("2 columns where", "3 columns where")) or self.uneven:
+                raise
+            way = "where only some edges have weights, weights=False reads the edges without them"
+            if len(self.first) == self.num_columns == 2:
+                way = f"if the first line is a header such as 'n m', skip=1 leaves it out; {way}"
+            raise FileFormatError(error.path, f"{error.reason}; {way}", error.line) from None
         sources, targets = (
             ids_of(chunk, starts[:, column], stops[:, column], self._limit) for column in (0, 1)
         )
@@ -396,7 +399,7 @@ def open_edges(
         False gives each edge in both directions, listed in one or in both.
     weights
         Whether the third column is read as weights; "auto": when there is one. :func:`matnb.load` warns where
-        it seems to be times instead.
+        it seems to be times instead. With False, some lines may have weights and others none.
     self_loops
         "keep" or "drop".
     duplicates
@@ -441,7 +444,7 @@ def open_edges(
         duplicates = "last" if weighted else "merge"
     return EdgeList(
         file, begin, num_columns, weighted, relabel, directed, self_loops, duplicates, num_vertices, listed,
-        None, first, marks, weighted and weights == "auto",
+        None, first, marks, weighted and weights == "auto", weights is False,
     )  # fmt: skip
 
 
@@ -458,6 +461,9 @@ def _marks(comments: str) -> bytes:
 def _first_edge(file: File, skip: int, marks: bytes) -> tuple[int, int, int, tuple[int, ...]]:
     # Where the first edge begins, how many columns it has, its line, and its numbers where all are whole.
     begin = number = 0
+    names: tuple[str, int] | None = (
+        None  # the first word of a line that may be one of columns, and its number
+    )
     for line, number, end in head_lines(file):
         words = line.replace(b",", b" ").split()
         if number == 1 and line.startswith(b"\xef\xbb\xbf"):
@@ -470,8 +476,23 @@ def _first_edge(file: File, skip: int, marks: bytes) -> tuple[int, int, int, tup
         ):
             kept = next((place for place, word in enumerate(words) if word[0] in marks), len(words))
             whole = all(re.fullmatch(rb"[0-9]{1,18}", word) for word in words[:kept])
+            are_ids = kept > 1 and all(re.fullmatch(rb"[0-9]+", word) for word in words[:2])
+            if names and are_ids:
+                raise file.error(
+                    f"{names[0]!r} is not a whole number: if it is the name of a column, skip={names[1]} "
+                    "leaves that line out",
+                    names[1],
+                )
+            if not names and kept > 1 and not re.match(rb"[-+0-9]", words[0]):
+                names, first = (words[0].decode(errors="replace"), number), (begin, kept, number, ())
+                begin = end
+                continue
+            if names:
+                break
             return begin, kept, number, tuple(map(int, words[:kept])) if whole and kept in (2, 3) else ()
         begin = end
+    if names:
+        return first
     if skip and number <= skip:
         raise file.error(f"has {number:,} lines, and skip={skip} leaves all of them out")
     return begin, 2, number, ()

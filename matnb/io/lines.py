@@ -289,7 +289,9 @@ def _check_length(file: File, start: int, line: bytes, longest: int) -> None:
         raise file.error(f"a line of more than {longest} bytes", count_lines(file, start) + 1)
 
 
-def columns_of(chunk: Chunk, num_columns: int, commas: bool = False) -> tuple[Places, Places]:
+def columns_of(
+    chunk: Chunk, num_columns: int, commas: bool = False, least: int | None = None
+) -> tuple[Places, Places]:
     """Return where the tokens of each line start and stop, as two (lines, columns) arrays; skips blank lines.
 
     Parameters
@@ -300,6 +302,8 @@ def columns_of(chunk: Chunk, num_columns: int, commas: bool = False) -> tuple[Pl
         Tokens of every line that is not blank.
     commas
         Whether a comma separates tokens as a space does.
+    least
+        Where lines may have fewer or more tokens: how many are needed; maybe no others are returned.
 
     Raises
     ------
@@ -321,13 +325,17 @@ def columns_of(chunk: Chunk, num_columns: int, commas: bool = False) -> tuple[Pl
         if bool((ends[:, -1] <= newlines).all() and (by_line[1:, 0] > newlines[:-1]).all()):
             return by_line, ends
     counts = np.diff(np.searchsorted(starts, newlines), prepend=0)
-    wrong = np.flatnonzero((counts != num_columns) & (counts != 0))
+    differs = counts != num_columns if least is None else counts < least
+    wrong = np.flatnonzero(differs & (counts != 0))
     if wrong.size:
         line = int(wrong[0])
         begin = int(newlines[line - 1]) + 1 if line else MARGIN
         found = shown(chunk.text.bytes_at(begin, int(newlines[line])).strip())
         raise chunk.error_at(begin, f"{int(counts[line])} columns where {num_columns} are expected: {found}")
-    return starts.reshape(-1, num_columns), stops.reshape(-1, num_columns)
+    if least is None:
+        return starts.reshape(-1, num_columns), stops.reshape(-1, num_columns)
+    kept = (np.cumsum(counts) - counts)[counts != 0, np.newaxis] + np.arange(least)
+    return starts[kept], stops[kept]
 
 
 def blank_comments(chunk: Chunk, marks: bytes) -> None:

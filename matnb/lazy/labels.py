@@ -21,6 +21,15 @@ _SHOWN = 3  # labels of a kind in an error
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
+def row_by_label(node: Expr, key: object) -> str:
+    """Return how a row is picked by its label, for an index that may be one; nothing where there are none."""
+    first = key[0] if isinstance(key, tuple) and key else key
+    if not isinstance(first, str | int | np.integer) or all(find(node) is None for find in LABEL_FINDERS):
+        return ""
+    label = first if isinstance(first, str) else int(first)
+    return f"rows have numbers from 0, and by its label one is A[A.labels == {label!r}]"
+
+
 class LabeledMatrix(Protocol):
     """A matrix with labels, which knows the labels of the results that are made of it."""
 

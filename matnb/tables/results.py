@@ -120,7 +120,7 @@ class ResultView:
         names: tuple[str, ...] = result._fields
         # Fields may be recorded when they are used first; to look at a result records none.
         there = dict(zip(names, result, strict=True)) if isinstance(result, tuple) else vars(result)
-        self._fields = {name: there.get(name) for name in names}
+        self._fields: dict[str, Any] = {name: there.get(name) for name in names}
         self._parts: list[ResultPart] = []
         self._facts: list[str] = []
         wanted = {name: self._wanted(name) for name in kinds if isinstance(self._fields[name], DistArray)}

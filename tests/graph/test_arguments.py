@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -93,3 +94,15 @@ def test_weights_that_came_from_here_are_looked_at_here(name: str) -> None:
                 one.compute()
     else:
         np.testing.assert_array_equal(ranks.compute(), of_workers.compute())
+
+
+def test_an_index_that_may_be_a_label_is_told_the_way() -> None:
+    A = mn.asarray(nx.DiGraph([("ann", "bea"), ("bea", "cy")]))
+    with pytest.raises(mn.errors.IndexingError, match=r"type str: .*one is A\[A.labels == 'bea'\]"):
+        A["bea"]
+    with pytest.raises(mn.errors.IndexingError, match=r"out of bounds.* A\[A.labels == 77\]"):
+        A[77, 0]
+    assert A[A.labels == "bea"].toarray().tolist() == [[0, 0, 1]]
+    with pytest.raises(mn.errors.IndexingError) as found:
+        mn.asarray(np.eye(3))["bea"]
+    assert "labels" not in str(found.value)

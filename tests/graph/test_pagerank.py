@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -28,6 +30,33 @@ def test_jumps_and_dangling_mass_go_where_they_are_sent(graph: sp.csr_array, pee
     ranks, _ = mn.graph.pagerank(graph, tolerance=1e-12, max_iterations=1000, personalization=weights)
     wanted = expected(peer, personalization=dict(enumerate(weights)))
     np.testing.assert_allclose(ranks.compute(), wanted, rtol=1e-8)
+
+
+def ranks_by_networkx(G: nx.DiGraph, personalization: dict) -> list[float]:
+    return [*nx.pagerank(G, tol=1e-14, max_iter=1000, personalization=personalization).values()]
+
+
+def test_jumps_go_to_vertices_by_their_labels(tmp_path: Path) -> None:
+    edges = [(70, 3), (3, 900), (900, 70), (70, 900), (12, 3)]
+    (tmp_path / "e.txt").write_text("".join(f"{one} {other}\n" for one, other in edges))
+    ids, names = nx.DiGraph(), nx.DiGraph([("b", "a"), ("a", "c"), ("c", "b"), ("c", "a")])
+    ids.add_nodes_from([3, 12, 70, 900])
+    ids.add_edges_from(edges)
+    rows = nx.relabel_nodes(ids, dict(zip(ids, range(4), strict=True)))
+    for A, G, jumps in (
+        (mn.load(str(tmp_path / "e.txt")), ids, {900: 1, 12: 3}),
+        (mn.asarray(names), names, {"c": 2.5}),
+        (nx.to_scipy_sparse_array(rows), rows, {3: 1, 0: 2}),
+    ):
+        ranks, _ = mn.graph.pagerank(A, tolerance=1e-12, max_iterations=1000, personalization=jumps)
+        np.testing.assert_allclose(ranks.compute(), ranks_by_networkx(G, jumps), rtol=1e-8)
+    A = mn.load(str(tmp_path / "e.txt"))
+    with pytest.raises(mn.errors.OptionError, match="names 2 vertices, of which 1 are among the graph's"):
+        mn.graph.pagerank(A, personalization={900: 1, 2: 1}).ranks.compute()
+    with pytest.raises(mn.errors.OptionError, match="has 'x', which is no vertex; give labels"):
+        mn.graph.pagerank(mn.asarray(names), personalization={"x": 1})
+    with pytest.raises(mn.errors.OptionError, match="has 4, which is no vertex; give numbers of rows"):
+        mn.graph.pagerank(nx.to_scipy_sparse_array(rows), start={4: 1})
 
 
 def test_it_starts_where_it_is_told(graph: sp.csr_array) -> None:

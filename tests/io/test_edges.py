@@ -58,6 +58,34 @@ def test_weights(write_file):
         open_source(write_file("c.txt", "1 2\n"), weights=True)
 
 
+def test_lines_with_and_without_weights(write_file):
+    path = write_file("a.txt", "1 2\n2 3 0.5\n\n3 4\n4 5 7\n")
+    for pieces in (1, 3):
+        assert np.argwhere(np.array(read(path, pieces, weights=False))).tolist() == [
+            [0, 1],
+            [1, 2],
+            [2, 3],
+            [3, 4],
+        ]
+    with pytest.raises(FileFormatError, match="weights=False reads the edges without them"):
+        read(path)
+    with pytest.raises(FileFormatError, match=r"line 4: 2 columns .* weights=False reads"):
+        read(path, skip=1)
+    with pytest.raises(FileFormatError, match="line 3: 1 columns where"):
+        read(write_file("b.txt", "1 2\n2 3 1\n4\n"), weights=False)
+
+
+def test_names_of_columns_are_told_from_names_of_vertices(write_file):
+    path = write_file("a.txt", "# of\nsrc,dst,w\n1,2,3\n2,3,4\n")
+    with pytest.raises(
+        FileFormatError, match=r"'src' is not a whole number: if it is .*, skip=2 leaves that line out"
+    ):
+        read(path)
+    assert read(path, skip=2) == [[0, 3, 0], [0, 0, 4], [0, 0, 0]]
+    with pytest.raises(FileFormatError, match="number the names first"):
+        read(write_file("b.txt", "alice bob\nbob carol\n"))
+
+
 def test_self_loops(write_file):
     path = write_file("a.txt", "3 3\n3 5\n9 9\n")
     assert read(path) == [[1, 1, 0], [0, 0, 0], [0, 0, 1]]

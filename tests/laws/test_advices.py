@@ -118,6 +118,9 @@ def graphs(path: Path, is_list: bool = False) -> tuple[Names, Names]:
         "frame": pd.DataFrame({"source": [0, 1, 2], "target": [1, 2, 0]}),
     }  # fmt: skip
     A = mn.asarray(nx.to_scipy_sparse_array(G))
+    if is_list:
+        A = mn.asarray(nx.relabel_nodes(G, "v{}".format))
+        shared = {**shared, "label": "v3"}
     return {**shared, "A": A, "D": mn.graph.all_pairs_shortest_path_length(A), "mn": mn}, shared
 
 
@@ -250,7 +253,7 @@ _SENTENCES = {
 }
 # The tables of words in the code, and in which lists their code is.
 TABLES: dict[str, tuple[Mapping[str, str], tuple[str, ...]]] = {
-    "arrays": (foreign_names._INSTEAD, ("arrays", "gaps", "matrices", "graphs")),
+    "arrays": (foreign_names._INSTEAD, ("arrays", "gaps", "matrices", "graphs", "edges")),
     "nested arrays": (numpy_calls._INSTEAD, ("segments", "levels")),
     "matnb": (mn._INSTEAD, ("arrays", "gaps", "matrices", "graphs", "edges", "tables", "texts")),
     "graph": (mn.graph._INSTEAD, ("graphs", "edges")),
@@ -273,8 +276,11 @@ BOUND = (
 )  # fmt: skip
 
 
-# Modules, and what needs another library.
-NAMED = ("t.to_pandas().hvplot, after import hvplot.pandas", "scipy.stats itself")
+# Modules, settings, and what needs another library.
+NAMED = (
+    "t.to_pandas().hvplot, after import hvplot.pandas", "scipy.stats itself", "%config DistMat.engine",
+    "%config DistMat.memo_dir",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -25,6 +25,7 @@ from matnb.lazy.indexing.compress import compressed, expanded, places_where
 from matnb.lazy.indexing.dynamic import has_window, read_windows, windows_of, written_back
 from matnb.lazy.indexing.fancy import assigned, indexed
 from matnb.lazy.indexing.keys import with_new_axes, without_axes
+from matnb.lazy.labels import row_by_label
 from matnb.lazy.reductions import where
 from matnb.lazy.ufuncs import astype, call
 from matnb.ops.indexing import Pick, PutWhere
@@ -507,11 +508,16 @@ def read(node: Expr, key: object) -> DistArray:
     if has_window(key):
         key, windows = windows_of(key, node.ndim)
         node = read_windows(node, windows)[-1]
-    plain = with_expressions(_listed(key, node))
-    if has_mask(plain):
-        found = picked(node, plain)
-        return Selection(found) if isinstance(found, BooleanSelection) else wrap(found)
-    return wrap(indexed(node, plain))
+    try:
+        plain = with_expressions(_listed(key, node))
+        if has_mask(plain):
+            found = picked(node, plain)
+            return Selection(found) if isinstance(found, BooleanSelection) else wrap(found)
+        return wrap(indexed(node, plain))
+    except IndexingError as error:
+        if not (way := row_by_label(node, key)):
+            raise
+        raise IndexingError(f"{error}; {way}") from None
 
 
 def written(node: Expr, key: object, value: object) -> Expr:

@@ -196,8 +196,9 @@ _INSTEAD = errors.ways(
         "from_zarr from_npy_stack from_tiledb open_zarr": (
             "mn.asarray(dataset), of what zarr, h5py or NumPy opened, within compute_limit"
         ),
-        "store": "mn.save(x, path)", "crosstab pivot": 't.pivot("zone", "hour", "fare")',
-        "init": "mn.start()", "Client": "mn.start(), or mn.connect(address) for a cluster that runs",
+        "crosstab": 't.pivot("zone", "hour")', "pivot": 't.pivot("zone", "hour", "fare")',
+        "store": "mn.save(x, path)", "init": "mn.start()",
+        "Client": "mn.start(), or mn.connect(address) for a cluster that runs",
         "LocalCluster": "mn.start(workers=n)", "shutdown": "mn.stop()", "get_client": "mn.current_session()",
     }
 )  # fmt: skip

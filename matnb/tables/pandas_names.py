@@ -17,7 +17,11 @@ OF_TABLES = ways(
         "query eval": 't[(t["fare"] > 5) & (t["zone"] == "a")], with brackets around each condition',
         "insert with_column": "t.with_columns(name=values)", "pop": 't["name"], and t.drop(columns="name")',
         "drop_nulls": "t.dropna(columns)", "fill_null": "t.fillna(value)", "fill_nan": "t.fillna(value)",
-        "pivot_table crosstab": 't.pivot("zone", "hour", "fare")',
+        "pivot_table": 't.pivot("zone", "hour", "fare", combine="mean"), or another aggfunc as combine; '
+        "pairs that no row has are 0",
+        "crosstab": 't.pivot("zone", "hour")', "unstack": 't.pivot("zone", "hour", "fare")',
+        "sort_index": 't.sort_values("zone"), by the column that is the index in pandas',
+        "reindex": 't.to_pandas().set_index("id").reindex(values), by the column that is the index there',
         "values": "t.to_numpy(), or t.to_matrix(columns)", "group_by": "t.groupby(columns)",
         "write_parquet write_csv to_json to_excel to_sql to_hdf": "mn.save(t, path), or t.to_pandas()",
         "n_unique": "t.nunique()", "height": "len(t)", "width": "len(t.columns)",
@@ -45,7 +49,7 @@ OF_TABLES = ways(
     }
 )  # fmt: skip
 
-_ELSEWHERE = "sort_index melt unpivot stack unstack explode join_asof lookup xs wide_to_long"
+_ELSEWHERE = "melt unpivot stack explode join_asof lookup xs wide_to_long"
 OF_TABLES |= dict.fromkeys(
     _ELSEWHERE.split(), "do it in pandas or polars, from t.to_pandas() or t.to_polars(), then mn.table(frame)"
 )
@@ -57,7 +61,8 @@ _OF_ALL_COLUMNS = ways(
         "cast": "x.astype(dtype)", "fill_null": "x.fillna(value)", "drop_nulls": "x.dropna()",
         "apply": "x.map(fn)", "iloc loc iat at": "x[:5], x[mask], or x[[3, 1]]",
         "drop_duplicates": "x.unique()", "to_dict": "x.tolist()", "to_frame": "mn.table({name: x})",
-        "index": "np.arange(len(x))",
+        "index": "np.arange(len(x))", "reindex": "x[[3, 1]]",
+        "sort_index": "x itself, which is in the order of its rows",
         "nlargest nsmallest sort_values rank": 't.sort_values("zone")', "groupby": 't.groupby("zone")',
         "rename alias": 't.rename(columns={"zone": "new"})',
     }
@@ -142,7 +147,7 @@ OF_GROUPS = ways(
         "pct_change": 't["tip"] / groups["tip"].shift(1) - 1',
         "filter": 't[t.groupby("zone")["tip"].transform("count") > 10]',
         "plot hist": 'mn.plot(groups["tip"].mean())',
-        "value_counts": "groups.size()",
+        "value_counts": "groups.size()", "unstack": 't.pivot("zone", "hour", "fare", combine="mean")',
     }
 )  # fmt: skip
 

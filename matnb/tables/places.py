@@ -10,7 +10,7 @@ from matnb.blocks.foreign import is_missing_value
 from matnb.errors import IndexingError, OptionError, UnsupportedError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
-from matnb.tables.columns import Column, as_column
+from matnb.tables.columns import Column, TextColumn, as_column
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.summaries import Record
 
@@ -79,7 +79,19 @@ class RowsByLabel(_PickedRows):
             raise OptionError(
                 f't.loc[{rows!r}]: rows have no labels; write t[t["id"] == {rows!r}], or t.iloc[number]'
             )
+        if isinstance(rows, list | np.ndarray) and len(rows) and isinstance(rows[0], str):
+            raise OptionError(_of_labels(self._table))
         return _taken(self._table, rows, columns, masks_only=True)
+
+
+def _of_labels(table: Any) -> str:
+    # What picks rows by texts, which pandas would have in an index: groups' results by their keys.
+    texts = [name for name in table.columns if isinstance(table[name], TextColumn)]
+    name = next(iter([*table._keys, *texts]), "id")
+    return (
+        f"t.loc[labels]: rows have no labels; t[t[{name!r}].isin(labels)] has the rows of these, and "
+        f"t.to_pandas().set_index({name!r}).loc[labels] has them in the order of labels"
+    )
 
 
 def _slice_of_names(names: tuple[str, ...], key: slice) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -234,6 +235,18 @@ def test_pivots_of_means_are_those_of_pandas(rows: list[Any]) -> None:
     made = mn.table(frame).pivot("zone", "text", "tip", combine="mean")
     wanted = frame.pivot_table(index="zone", columns="text", values="tip", aggfunc="mean").fillna(0)
     np.testing.assert_allclose(np.asarray(made), wanted.to_numpy())
+
+
+def test_rows_by_texts_are_had_as_the_error_says() -> None:
+    frame = pd.DataFrame({"k": [1, 2, 3], "zone": ["b", "a", "c"], "tip": [2.0, 3.0, 5.0]})
+    for t in (mn.table(frame), mn.table(frame).groupby("zone")["tip"].sum()):
+        for labels in (["c", "b"], np.array(["c", "b"])):
+            with pytest.raises(MatnbError, match="have no labels") as told:
+                t.loc[labels]
+            ways = re.findall(r"t[\[.]\S*\[.*?labels[\])]+", str(told.value).partition("; ")[2])
+            masked, ordered = (eval(way, {"t": t, "labels": labels}) for way in ways)
+            assert masked["tip"].tolist() == [one for one in t["tip"].tolist() if one != 3.0]
+            assert ordered["tip"].tolist() == [5.0, 2.0]
 
 
 @pytest.mark.parametrize("numbers", [[20240401, 20231231], [20240401, None], [20240401.0, np.nan]])

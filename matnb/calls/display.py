@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import signal
 import sys
 import threading
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from traceback import FrameSummary
 from types import TracebackType
 
 from matnb.calls.frames import REMOVED, is_users, passes_through_own
 
+_interrupted = False  # whether a script ends by an interrupt
 _MOST_FRAMES = 2  # of a user's, two lines each: with what was wrong, no more than a glance takes in
 
 
@@ -20,8 +25,11 @@ def show_shortly() -> None:
     Errors that are none of matnb's are shown by who showed them before.
     """
     before, before_in_threads = sys.excepthook, threading.excepthook
+    atexit.register(_end_by_signal)  # among the first, so it is called when nearly all has ended
 
     def shown(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        global _interrupted
+        _interrupted = isinstance(error, KeyboardInterrupt) and not hasattr(sys, "ps1")
         if (rows := _rows(error, trace)) is None:
             before(kind, error, trace)
         else:
@@ -38,6 +46,18 @@ def show_shortly() -> None:
     sys.excepthook, threading.excepthook = shown, shown_in_thread
 
 
+def _end_by_signal() -> None:
+    # A shell's loop ends only with what the signal has ended. Python sees to it for KeyboardInterrupt itself,
+    # and not for classes of that, such as what tells how far a run had come.
+    if not _interrupted or os.name != "posix":
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            stream.flush()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
 def _rows(error: BaseException, trace: TracebackType | None) -> list[str] | None:
     # An import of matnb that was interrupted must not begin again here.
     errors, config = sys.modules.get("matnb.errors"), sys.modules.get("matnb.config")
@@ -48,6 +68,8 @@ def _rows(error: BaseException, trace: TracebackType | None) -> list[str] | None
         return [*interrupted_rows(frames), f"{type(error).__name__}{': ' * bool(str(error))}{error}"]
     if errors is None or not isinstance(error, errors.MatnbError | errors.MissingAttributeError):
         return None
+    if (raised := getattr(error, "raised_at", None)) is not None:  # by a user's function, on a worker
+        frames.append(FrameSummary(*raised, "a function that matnb called"))
     kind = type(error)
     notes = [note for note in getattr(error, "__notes__", []) if "\n" not in note]
     return [*frame_rows(frames), f"{kind.__module__}.{kind.__qualname__}: {error}", *notes]

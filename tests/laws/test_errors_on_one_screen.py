@@ -238,3 +238,26 @@ def test_an_interrupt_of_a_script_is_three_lines_at_most(tmp_path: Path, name: s
     assert 1 <= len(rows) <= 3, said
     assert rows[0].startswith(f"interrupted at {path}, line ")
     assert rows[-1].startswith(("CellCancelled: ", "KeyboardInterrupt"))
+    assert process.returncode == -signal.SIGINT  # by which a shell ends its loop
+
+
+def test_a_script_shows_the_line_of_a_users_function_that_failed(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(
+        textwrap.dedent("""
+        import matnb as mn
+        def helper(b):
+            return b * {"a": 1}["b"]
+        def f(b):
+            return helper(b + 1)
+        x = mn.ones((1000, 10))
+        print(float(mn.map_blocks(f, x, shape=x.shape, dtype=x.dtype).sum()))
+        """)
+    )
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
+    assert len(done.stderr.splitlines()) <= 8
+    assert (
+        f'File "{path}", line 4, in a function that matnb called\n    return b * {{"a": 1}}["b"]'
+        in done.stderr
+    )
+    assert "KernelError: f raised KeyError: 'b'" in done.stderr

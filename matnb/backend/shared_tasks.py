@@ -243,9 +243,9 @@ class SharedTasks:
         """Do tasks of a worker until all are done, or one failed, or the run is to end."""
         while (number := self._next(owner)) is not None:
             task = self._tasks[number]
-            with self._changed:
-                inputs, memory = [self._values[key] for key in task.inputs], self._memory(task.key)
             try:
+                with self._changed:
+                    inputs, memory = [self._values[key] for key in task.inputs], self._memory(task.key)
                 value = worker.run_prepared(task, self._graph.prepared(number), self._run_id, inputs, memory)
             except BaseException as error:  # raised by the thread that waits
                 with self._changed:
@@ -300,7 +300,10 @@ class SharedTasks:
         stack = self._graph.stacks.groups[hint.group]
         whole, num_left = self._wholes.pop(hint.family, (None, len(stack.bounds)))
         if whole is None:
-            whole = uninitialized(stack.shape, stack.dtype)
+            try:
+                whole = uninitialized(stack.shape, stack.dtype)
+            except MemoryError:  # a part may have room, or tells of it with all that a task knows
+                return FRESH
         if num_left > 1:  # held by its parts alone in the end
             self._wholes[hint.family] = whole, num_left - 1
         start, stop = stack.bounds[hint.index]

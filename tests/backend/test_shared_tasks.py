@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from written import written
 
-from matnb.backend import worker
+import matnb as mn
+from matnb.backend import shared_tasks, worker
 from matnb.backend.engine_threads import ThreadEngine
 from matnb.backend.shared_tasks import SharedTasks, TaskGraph
 from matnb.blocks.formats import Dense
@@ -253,3 +254,30 @@ def test_an_interrupt_counts_arrays_alone_where_rows_of_a_file_were_read() -> No
     sharing = SimpleNamespace(made=lambda: {"rows": TablePart(0)}, num_done=1)
     stopped = engine._stopped(plan, sharing, {}, RUN)  # type: ignore[arg-type]  # what it reads of these
     assert "cancelled 2 of 3 tasks" in str(stopped)
+
+
+def test_what_has_no_room_as_a_whole_is_made_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def full(shape: tuple[int, ...], dtype: np.dtype) -> object:
+        asked.append(shape)
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(shared_tasks, "uninitialized", full)
+    monkeypatch.setattr(shared_tasks, "_STACKED_BYTES", 1)
+    with mn.start(threads=2, processes=False):
+        x = mn.random.default_rng(0).random((1000, 400), blocks=4)
+        made = (x + 1).persist().compute()
+        assert set(asked) == {(1000, 400)}
+        monkeypatch.undo()
+        mn.memo.clear()
+        np.testing.assert_array_equal(made, x.compute() + 1)
+
+
+def test_what_breaks_before_a_task_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: SharedTasks, key: object) -> object:
+        raise RecursionError("broken")
+
+    monkeypatch.setattr(SharedTasks, "_memory", broken)
+    with mn.start(threads=2, processes=False), pytest.raises(RecursionError, match="broken"):
+        (mn.random.default_rng(0).random((1000, 400), blocks=4) + 1).persist()

@@ -226,7 +226,7 @@ def open_parquet(file: File, columns: Sequence[str] | None = None, dtype: DTypes
     Warns
     -----
     FileContentWarning
-        For decimal numbers with a fraction, which are read as floats.
+        For decimal numbers with a fraction, which are read as floats, and for categories that have an order.
     """
     with opened_file(file, True) as opened:
         schema, metadata = opened.schema_arrow, opened.metadata
@@ -297,6 +297,12 @@ def _table_of(
         warn(
             f"{file.shown}: decimal numbers in {', '.join(map(repr, decimals))} are read as floats, which "
             "rounds them",
+            FileContentWarning,
+        )
+    for name in (name for name, one in fields.items() if types.is_dictionary(one) and one.ordered):
+        warn(
+            f"{file.shown}: the categories of {name!r} have an order, which is not read: "
+            f"t.with_columns(order=t[{name!r}].map({{category: number, ...}})) has their numbers",
             FileContentWarning,
         )
     wanted = wanted_dtypes(str(file.shown), dtype, [names[place] for place in picked])

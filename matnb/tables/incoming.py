@@ -31,6 +31,7 @@ from matnb.tables.masked import MaskedColumn
 from matnb.tables.times import TimeColumn
 
 _OF_INDEX = re.compile(r"__index_level_\d+__")  # what Arrow calls a level of a pandas frame without a name
+_SHOWN_CATEGORIES = 8
 
 
 def column_of(facts: ColumnFacts, codes: DistArray, mask: DistArray | None) -> DistArray | Column:
@@ -160,6 +161,9 @@ def column_from(name: str, one: object) -> DistArray | Column:
         one = _in_unit_of_arrow(one)
     try:
         is_arrow = isinstance(one, pyarrow.Array | pyarrow.ChunkedArray)
+        if not is_arrow and hasattr(one, "to_arrow"):  # of polars: categories in an order keep it
+            one = cast(Any, one).to_arrow()
+            is_arrow = True
         made = one if is_arrow else pyarrow.array(one, from_pandas=True)
     except OverflowError:
         made = _large_whole_numbers(name, one)
@@ -226,10 +230,33 @@ def _values_of(name: str, column: Any) -> ColumnValues:
             f"decimal numbers of column {name!r} are taken as floats, which rounds them",
             FileContentWarning,
         )
+    if pyarrow.types.is_dictionary(column.type) and column.type.ordered:
+        _warn_of_order(name, column)
     found = values_of(column)
     if is_rounded(column, found):
         raise RangeError(f"column {name!r} has whole numbers beyond 64 bits: cast them to text")
     return found
+
+
+def _warn_of_order(name: str, column: Any) -> None:
+    # Of categories in another order than their values have, which columns do not keep.
+    import pyarrow
+
+    chunks = column.chunks if isinstance(column, pyarrow.ChunkedArray) else [column]
+    orders: list[list[Any]] = [one.dictionary.drop_null().to_pylist() for one in chunks]
+    order = max(orders, key=len, default=[])
+    if order == sorted(order):
+        return
+    is_long = len(order) > _SHOWN_CATEGORIES
+    shown = [*order[:_SHOWN_CATEGORIES], "..."] if is_long else order
+    numbers = {one: place for place, one in enumerate(order)}
+    given = "{category: number, ...}" if is_long else str(numbers)
+    usual = "text is ordered alphabetically" if isinstance(order[0], str) else "numbers are ordered as such"
+    warn(
+        f"column {name!r} loses the order {' < '.join(map(str, shown))} of its categories: {usual}; "
+        f"t.with_columns(order=t[{name!r}].map({given})) has their numbers, which sort and compare so",
+        FileContentWarning,
+    )
 
 
 def _column_of_values(one: ColumnValues) -> DistArray | Column:

@@ -726,7 +726,8 @@ def table(data: object) -> Table:
     -----
     FileContentWarning
         For data that are lost: an unnamed index of whole numbers that is not a range, digits of decimal
-        numbers that become floats, and the zones of times that have several, which become UTC.
+        numbers that become floats, the zones of times that have several, which become UTC, and the order of
+        categories, such as S < M < L, where it is not that of their texts or numbers.
 
     Examples
     --------

@@ -5,17 +5,20 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 import matnb as mn
-from matnb.errors import MatnbError
+from matnb.errors import FileContentWarning, MatnbError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -235,6 +238,44 @@ def test_pivots_of_means_are_those_of_pandas(rows: list[Any]) -> None:
     made = mn.table(frame).pivot("zone", "text", "tip", combine="mean")
     wanted = frame.pivot_table(index="zone", columns="text", values="tip", aggfunc="mean").fillna(0)
     np.testing.assert_allclose(np.asarray(made), wanted.to_numpy())
+
+
+ORDER = ["S", "M", "L"]
+SIZES = pd.Categorical(["L", None, "S", "M"], ORDER, ordered=True)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        pd.DataFrame({"size": SIZES}),
+        {"size": SIZES},
+        pa.table({"size": pa.array(pd.Series(SIZES))}),
+        pl.DataFrame({"size": pl.Series(["L", None, "S", "M"], dtype=pl.Enum(ORDER))}),
+        {"size": pl.Series(["L", None, "S", "M"], dtype=pl.Enum(ORDER))},
+    ],
+    ids=["frame", "categorical", "arrow", "polars", "series"],
+)
+def test_categories_that_lose_their_order_are_told(sizes: Any) -> None:
+    with pytest.warns(FileContentWarning, match="loses the order S < M < L") as told:
+        t = mn.table(sizes)
+    way = re.search(r"t\.with_columns\(.*?\}\)\)", str(told[0].message))
+    assert way is not None
+    made = eval(way[0], {"t": t})
+    assert values(made.sort_values("order")["size"]) == [*ORDER, None]
+    assert values(made["order"]) == [one if one >= 0 else None for one in SIZES.codes.tolist()]
+
+
+def test_orders_of_categories_in_files_are_told(tmp_path: Path) -> None:
+    for name in ("t.parquet", "t.feather"):
+        getattr(pd.DataFrame({"size": SIZES}), f"to_{name[2:]}")(tmp_path / name)
+        with pytest.warns(FileContentWarning, match="categories of 'size' have an order"):
+            mn.load(tmp_path / name)
+
+
+@pytest.mark.filterwarnings("error")
+def test_categories_without_an_order_or_in_that_of_their_values_are_not() -> None:
+    mn.table({"a": pd.Categorical(["y", "x"], ["y", "x"]), "b": pd.Categorical([1, 2], [1, 2], ordered=True)})
+    mn.table({"a": pl.Series(["y", "x"], dtype=pl.Categorical), "b": pl.Series([None, 2.5])})
 
 
 def test_rows_by_texts_are_had_as_the_error_says() -> None:

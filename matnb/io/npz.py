@@ -231,10 +231,12 @@ def open_archive(file: File) -> Iterator[Archive]:
 # dense, else "block_k_pointers", "block_k_columns" and "block_k_values" (no values where the block is
 # pattern-only, nothing at all where it is empty). Since version 2 a sparse array has SciPy's members instead,
 # "format", "shape", "indptr", "indices" and "data", so that scipy.sparse.load_npz reads it, and of matnb's
-# own "pattern", "cuts_0" and "sums", checksums of the columns and values between these cuts.
+# own "pattern", "cuts_0" and "sums", checksums of the columns and values between these cuts. The labels of a
+# graph's vertices are "labels", numbers or texts.
 
 
-MARK = "matnb"
+MARK, LABELS = "matnb", "labels"
+_LABEL_KINDS = "iuU"
 DENSE_VERSION, VERSION = 1, 2
 
 
@@ -410,6 +412,19 @@ def _global_entries(block: SparseBlock, region: Region) -> Entries:
     assert isinstance(block, Csr)  # the caller leaves empty blocks out
     rows = np.repeat(np.arange(region[0][0], region[0][1], dtype=np.int32), np.diff(block.pointers))
     return Entries(rows, block.columns + np.int32(region[1][0]), block.values)
+
+
+def saved_labels(source: Source) -> npt.NDArray[np.generic] | None:
+    """Return the labels that rows and columns had when a matrix was saved, None for another source."""
+    if not isinstance(source, Saved) or len(source.grid.shape) != 2:
+        return None
+    with open_archive(source.file) as archive:
+        if LABELS not in archive.names:
+            return None
+        with archive.opened(LABELS, _LABEL_KINDS) as (found, _):
+            if found.shape != source.grid.shape[:1] or source.grid.shape != found.shape * 2:
+                raise source.file.error(f"labels of shape {found.shape} for an array of {source.grid.shape}")
+        return archive.array(LABELS, _LABEL_KINDS)
 
 
 def open_saved(file: File, archive: Archive) -> Saved:

@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,9 @@ from matnb.errors import (
     WriteError,
     suggestion,
 )
+from matnb.io.edge_lines import EDGE_SUFFIXES, write_edges
 from matnb.io.files import file_system, is_remote, local_path, suffix_of, upload
-from matnb.io.npz import DENSE_VERSION, MARK, VERSION
+from matnb.io.npz import DENSE_VERSION, LABELS, MARK, VERSION
 from matnb.io.temporary import temporary_folder
 from matnb.location import Location
 
@@ -41,8 +42,15 @@ _COUNT_WIDTH = 19
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def write(path: str | os.PathLike[str], grid: Grid, dtype: np.dtype, sparse: bool, fetch: Fetch) -> None:
-    """Write an array; the suffix says how: ``.npy`` (dense), ``.npz`` (SciPy's if sparse) or ``.mtx``.
+def write(
+    path: str | os.PathLike[str],
+    grid: Grid,
+    dtype: np.dtype,
+    sparse: bool,
+    fetch: Fetch,
+    labels: npt.NDArray[Any] | None = None,
+) -> None:
+    """Write an array; the suffix says how: ``.npy``, ``.npz`` (SciPy's if sparse), ``.mtx``, or an edge list.
 
     The file is written beside its place under another name and moved there when it is whole and on the disk;
     after an error or interrupt nothing is left. One block is held at a time; of a sparse ``.npz`` those that
@@ -56,6 +64,8 @@ def write(path: str | os.PathLike[str], grid: Grid, dtype: np.dtype, sparse: boo
         Cuts, type and kind of the array.
     fetch
         Returns the block of a number, in the order of ``grid.indices()``.
+    labels
+        Of rows and columns, which ``.npz`` and edge lists keep.
 
     What goes to a url is written to a temporary folder first, and sent from there.
 
@@ -70,7 +80,12 @@ def write(path: str | os.PathLike[str], grid: Grid, dtype: np.dtype, sparse: boo
     """
     _, suffix = check_target(path)
     with written_whole(path) as stream:
-        _WRITERS[suffix](stream, grid, dtype, sparse, fetch)
+        if suffix in EDGE_SUFFIXES:
+            write_edges(stream, grid, dtype, sparse, fetch, labels)
+        elif suffix == ".npz":
+            _write_npz(stream, grid, dtype, sparse, fetch, labels)
+        else:
+            _WRITERS[suffix](stream, grid, dtype, sparse, fetch)
 
 
 @contextmanager
@@ -120,11 +135,9 @@ def check_target(path: str | os.PathLike[str]) -> tuple[str, str]:
         When the folder is not there.
     """
     suffix = suffix_of(path)
-    if suffix not in _WRITERS:
+    if suffix not in (known := (*_WRITERS, ".npz", *EDGE_SUFFIXES)):
         shown = Location(os.fsdecode(path))
-        raise OptionError(
-            f"{shown}: cannot write files with suffix {suffix!r}; {suggestion(suffix, _WRITERS)}"
-        )
+        raise OptionError(f"{shown}: cannot write files with suffix {suffix!r}; {suggestion(suffix, known)}")
     return checked_place(path), suffix
 
 
@@ -207,9 +220,18 @@ def _run_starts(shape: tuple[int, ...], region: Region) -> npt.NDArray[np.int64]
     return starts
 
 
-def _write_npz(stream: IO[bytes], grid: Grid, dtype: np.dtype, sparse: bool, fetch: Fetch) -> None:
+def _write_npz(
+    stream: IO[bytes],
+    grid: Grid,
+    dtype: np.dtype,
+    sparse: bool,
+    fetch: Fetch,
+    labels: npt.NDArray[Any] | None,
+) -> None:
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         members = _Members(archive, os.path.dirname(str(stream.name)))
+        if labels is not None:
+            members.add(LABELS, labels)
         if sparse:
             members.add(MARK, VERSION)
             _write_rows(members, grid, dtype, fetch)
@@ -420,4 +442,4 @@ def _numbers(values: NumericArray) -> list[list[object]]:
     return [part.tolist() for part in ((values.real, values.imag) if values.dtype.kind == "c" else (values,))]
 
 
-_WRITERS = {".npy": _write_npy, ".npz": _write_npz, ".mtx": _write_mtx}
+_WRITERS = {".npy": _write_npy, ".mtx": _write_mtx}

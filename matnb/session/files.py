@@ -6,24 +6,30 @@ import hashlib
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from matnb.backend.cancellation import cancellable
 from matnb.blocks.grid import BlocksSpec
-from matnb.errors import DTypeError, FileContentWarning, MatnbError, OptionError, warn
+from matnb.errors import DTypeError, FileContentWarning, MatnbError, OptionError, TooLargeError, warn
 from matnb.expr.nodes import Expr, Load
 from matnb.io.columns import ColumnSource
-from matnb.io.files import File, RemoteFile, files_of, find_local
+from matnb.io.edge_lines import EDGE_SUFFIXES
+from matnb.io.files import File, RemoteFile, files_of, find_local, suffix_of
 from matnb.io.folders import Where, open_files
+from matnb.io.npz import saved_labels
 from matnb.io.source import Found, Source
 from matnb.io.write import check_target, write
 from matnb.lazy.array import DistArray, expression_of
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import regridded
+from matnb.lazy.labels import NOTED_LABELS
 from matnb.lazy.recording import active_recording
 from matnb.lazy.registry import recorded
+from matnb.location import Location
 from matnb.session.current import check_closed, current_session
 from matnb.tables.incoming import column_of
 from matnb.tables.table import Table
@@ -150,6 +156,8 @@ def load(
                 FileContentWarning,
             )
     loaded.note(source, counts)
+    if (labels := saved_labels(source)) is not None:
+        NOTED_LABELS[nodes[0]] = labels
     return _table(found, nodes) if found.columns else DistArray(*nodes)
 
 
@@ -197,8 +205,10 @@ def save(array: ArrayLike, path: str | os.PathLike[str], *, sep: str = ",", deci
         A DistArray, or what :func:`matnb.asarray` takes; or a table, or what :func:`matnb.table` takes; or a
         nested array, of which some million values are held at a time, and its longest segment.
     path
-        ``.npz`` (sparse as ``scipy.sparse.load_npz`` reads it; dense, matnb's own), ``.npy`` (dense) or
-        ``.mtx``; a table as ``.parquet``,
+        ``.npz`` (sparse as ``scipy.sparse.load_npz`` reads it; dense, matnb's own), ``.npy`` (dense),
+        ``.mtx``, or of a sparse square matrix ``.txt``, ``.edges`` or ``.edgelist``: an edge list, with a
+        line for each stored entry. ``.npz`` keeps the labels of vertices, and an edge list those that are
+        whole numbers; a table as ``.parquet``,
         ``.arrow``, ``.feather`` or ``.csv``; a nested array as ``.parquet``, ``.arrow`` or ``.feather``, in
         one column of lists, "values", which :func:`matnb.nested.load` reads; a path, or a url that fsspec
         writes.
@@ -230,7 +240,31 @@ def save(array: ArrayLike, path: str | os.PathLike[str], *, sep: str = ",", deci
     check_target(path)
     session = current_session()
     layout, bring = session.blocks(node)
-    write(path, layout.grid, node.dtype, node.sparse, bring)
+    write(path, layout.grid, node.dtype, node.sparse, bring, _labels_to_save(array, node, path))
+
+
+def _labels_to_save(
+    given: object, node: Expr, path: str | os.PathLike[str]
+) -> npt.NDArray[np.generic] | None:
+    # What rows and columns are both called; it is told where that is not written.
+    labels = DistArray(node).labels if node.ndim == 2 else None
+    if labels is None and not hasattr(type(given), "_labeled_alike"):
+        return None
+    found = None
+    others = DistArray(node).T.labels if node.shape[0] == node.shape[1] else None
+    if labels is not None and others is not None:
+        with suppress(TooLargeError):
+            found, columns = np.asarray(labels), np.asarray(others)
+            if found.dtype == np.object_ and all(isinstance(one, str) for one in found.tolist()):
+                found = found.astype(np.str_)
+            found = found if found.dtype.kind in "iuU" and np.array_equal(found, columns) else None
+    suffix = suffix_of(path)
+    if found is None or suffix not in (".npz", *EDGE_SUFFIXES):
+        way = ': mn.save(A, "A.npz") keeps them'
+        if found is None:
+            way = f": keep A.{'row_labels, A.column_labels' if labels is None else 'labels'} beside it"
+        warn(f"{Location(os.fsdecode(path))}: the labels are not written{way}", FileContentWarning)
+    return found
 
 
 # The files that this process has loaded: what results came from.

@@ -241,7 +241,7 @@ def test_refusals(tmp_path: Path):
     def refuse(path: Path, sparse: bool = False) -> None:
         write(path, grid, np.dtype(float), sparse, lambda _: Dense(np.ones((2, 2))))
 
-    with pytest.raises(OptionError, match=r"suffix '.xls'; there are '.npy', '.npz', '.mtx'"):
+    with pytest.raises(OptionError, match=r"suffix '.xls'; there are '.npy', '.mtx', '.npz', '.txt'"):
         refuse(tmp_path / "a.xls")
     with pytest.raises(OptionError, match="dense arrays"):
         refuse(tmp_path / "a.npy", sparse=True)

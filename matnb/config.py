@@ -262,7 +262,7 @@ def config_from_environment(environ: Mapping[str, str] | None = None) -> Config:
             near = suggestion(variable.removeprefix("MATNB_"), known, shown=lambda one: f"MATNB_{one}")
             raise OptionError(f"{variable}={text!r}: there is no such setting; {near}")
         field, read = _VARIABLES[variable]
-        if text == "auto":
+        if text in ("auto", ""):  # as shells unset a variable for one command
             continue
         values = memo_fields(text, variable) if field == "memo_bytes" else {field: read(text, variable)}
         try:

@@ -60,7 +60,7 @@ def test_every_variable_changes_its_setting_alone(variable, text, field, value):
     ("text", "truth"),
     [
         ("1", True), ("true", True), ("Yes", True), (" ON ", True),
-        ("0", False), ("False", False), ("no", False), ("off", False), ("", False),
+        ("0", False), ("False", False), ("no", False), ("off", False),
     ],
 )  # fmt: skip
 def test_truth_values(text, truth):
@@ -71,7 +71,7 @@ def test_truth_values(text, truth):
     ("variable", "text"),
     [
         ("MATNB_WORKERS", "two"), ("MATNB_WORKERS", "0"), ("MATNB_WORKERS", "-1"), ("MATNB_WORKERS", "1.5"),
-        ("MATNB_WORKERS", ""), ("MATNB_THREADS", "0"), ("MATNB_THREADS", "x"), ("MATNB_PROCESSES", "maybe"),
+        ("MATNB_THREADS", "0"), ("MATNB_THREADS", "x"), ("MATNB_PROCESSES", "maybe"),
         ("MATNB_MEMORY_LIMIT", "much"), ("MATNB_MEMO", "-1"), ("MATNB_MEMO_DIR", " "),
         ("MATNB_COMPUTE_LIMIT", "2 XB"),
         ("MATNB_ENGINE", "spark"),
@@ -164,3 +164,8 @@ def test_who_rebalances_is_one_of_a_few_names_or_a_file():
     assert rebalancing_from("off").is_off
     with pytest.raises(OptionError, match="there-is-none"):
         rebalancing_from("there-is-none.json")
+
+
+def test_an_empty_variable_is_as_good_as_none() -> None:
+    names = ("WORKERS", "PROCESSES", "MEMO", "COMPUTE_LIMIT", "REBALANCE")
+    assert config_from_environment({f"MATNB_{name}": "" for name in names}) == config_from_environment({})

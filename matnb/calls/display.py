@@ -69,7 +69,8 @@ def _rows(error: BaseException, trace: TracebackType | None) -> list[str] | None
     if errors is None or not isinstance(error, errors.MatnbError | errors.MissingAttributeError):
         return None
     if (raised := getattr(error, "raised_at", None)) is not None:  # by a user's function, on a worker
-        frames.append(FrameSummary(*raised, "a function that matnb called"))
+        filename, line = raised
+        frames.append(FrameSummary(filename, line, "a function that matnb called"))
     kind = type(error)
     notes = [note for note in getattr(error, "__notes__", []) if "\n" not in note]
     return [*frame_rows(frames), f"{kind.__module__}.{kind.__qualname__}: {error}", *notes]

@@ -237,8 +237,9 @@ def _check_targets(notebook: Path, targets: Mapping[str, Path | None]) -> None:
     for option, path in targets.items():
         if path is None:
             continue
-        if path.is_dir():
-            raise OptionError(f"{path} is a folder; give {option} the name of a file")
+        if path.is_dir() or str(path) == "-":
+            what = "a folder" if path.is_dir() else "no file: reports are not written to pipes"
+            raise OptionError(f"{path} is {what}; give {option} the name of a file")
         if path.suffix == ".ipynb":
             raise OptionError(f"{option} {path} would write over a notebook; give a name with another suffix")
         if (other := taken.setdefault(path.resolve(), option)) != option:

@@ -367,6 +367,8 @@ def keyed_paths(
     """
     if not isinstance(where, str | os.PathLike):
         if not isinstance(where, Sequence) or not all(isinstance(one, str | os.PathLike) for one in where):
+            if hasattr(where, "read"):
+                raise OptionError("an open file: write mn.table(pandas.read_csv(file)), or give its path")
             raise OptionError(f"{where!r} is not a file: give a path, a URL as a string, or a list of them")
         if not where:
             raise OptionError("the list is empty: give at least one path")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -553,7 +553,7 @@ class FrameMethods:
 
     def to_csv(
         self: _Frame,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | IO[str],
         sep: str = ",",
         decimal: str = ".",
         index: bool = False,
@@ -562,12 +562,18 @@ class FrameMethods:
 
         Parameters
         ----------
+        path
+            Or an open file, such as ``sys.stdout``, to which pandas writes, within ``compute_limit``.
         sep
             What is between values, such as ";" or a tab.
         decimal
             What is before the fraction of floats: "." or ",".
         """
-        _written(self, path, ".csv", sep, decimal)
+        if isinstance(path, str | os.PathLike):
+            _written(self, path, ".csv", sep, decimal)
+        else:
+            frame: Any = self
+            frame.to_pandas().to_csv(path, sep=sep, decimal=decimal, index=False)
 
     def to_parquet(self: _Frame, path: str | os.PathLike[str], index: bool = False) -> None:
         """Write the table as Parquet, as ``mn.save`` does with a path that ends in ``.parquet``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -522,3 +523,13 @@ def test_times_without_a_length_are_refused() -> None:
 def test_up_to_sixty_rows_are_shown() -> None:
     assert "..." not in repr(mn.table({"a": np.arange(60)}))
     assert repr(mn.table({"a": np.arange(61)})).count("...") == 1
+
+
+def test_a_table_is_written_to_an_open_file() -> None:
+    table = mn.table({"day": ["a", "b"], "cost": [1.5, None]})
+    written, expected = io.StringIO(), io.StringIO()
+    table.to_csv(written, sep=";", decimal=",")
+    table.to_pandas().to_csv(expected, sep=";", decimal=",", index=False)
+    assert written.getvalue() == expected.getvalue()
+    with pytest.raises(OptionError, match=r"pandas.read_csv\(file\)"):
+        mn.load(written)  # type: ignore[arg-type]  # what is tried

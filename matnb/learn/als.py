@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
+
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
+from matnb.lazy.evaluator import evaluator
+from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import converging, iterate
 from matnb.learn.alternating import AlternatingSquares, no_factors
 from matnb.learn.arguments import one_of, real, seed_from, whole
@@ -24,7 +28,7 @@ class ALS(Estimator):
     feedback datasets").
 
     Each round solves a small system per user, then one per item. Users and items without ratings get factors
-    of 0. Only with explicit ratings are results bit-identical however R is split.
+    of 0; ``predict`` gives the mean of all ratings where a user or an item has none. Only with explicit ratings are results bit-identical however R is split.
 
     Parameters
     ----------
@@ -51,8 +55,8 @@ class ALS(Estimator):
     ----------
     user_factors_, item_factors_ : DistArray
         users x k and items x k, with the dtype of R.
-    loss_ : DistArray
-        The value of the loss, a scalar.
+    loss_, mean_ : DistArray
+        The value of the loss, and the mean of the stored ratings; scalars.
     n_iter_ : int
         Rounds.
 
@@ -69,7 +73,9 @@ class ALS(Estimator):
 
     user_factors_: DistArray
     item_factors_: DistArray
+    mean_: DistArray
     n_iter_: int
+    _rated: tuple[DistArray, DistArray]
 
     def __init__(
         self,
@@ -117,12 +123,20 @@ class ALS(Estimator):
         found = iterate(step, start, until=is_settled if tol else None, max_iterations=rounds)
         state, n = converging("ALS", found, "give more iterations or a larger tol") if tol else found
         U, V = state[:2]
-        self._learn(user_factors=U, item_factors=V, loss=squares.loss(ratings, U, V), n_iter=n)
-        self.n_iter_, self._ratings = int(self.n_iter_), ratings
+        stored = ratings.pattern().astype(np.int64)
+        counts = stored.sum(axis=1), stored.sum(axis=0)
+        mean = (ratings.sum() / np.maximum(counts[0].sum(), 1)).astype(ratings.dtype)
+        rated = counts[0] > 0, counts[1] > 0
+        evaluator().persist([one.expression for one in rated])
+        self._learn(user_factors=U, item_factors=V, loss=squares.loss(ratings, U, V), mean=mean, n_iter=n)
+        self.n_iter_, self._ratings, self._rated = int(self.n_iter_), ratings, rated
         return self
 
     def predict(self, users: object, items: object) -> DistArray:
         """Return the predicted rating of each pair from ``users`` and ``items``, with the factors' dtype.
+
+        Of a user or an item without ratings nothing is known: the prediction is ``mean_``, or for implicit
+        feedback 0.
 
         Raises
         ------
@@ -133,7 +147,10 @@ class ALS(Estimator):
         U, V = self.user_factors_, self.item_factors_
         rows = places_from(users, U.shape[0], "users", "ALS.predict")
         columns = places_from(items, V.shape[0], "items", "ALS.predict")
-        return (U[rows] * V[columns]).sum(axis=1)
+        products = (U[rows] * V[columns]).sum(axis=1)
+        if self.implicit:
+            return products
+        return where(self._rated[0][rows] & self._rated[1][columns], products, self.mean_)
 
     def recommend(self, users: object, n: int = 10, exclude_seen: bool = True) -> Recommendations:
         """Return the ``n`` items with the highest scores for each user, by default among those not rated yet.

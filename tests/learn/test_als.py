@@ -102,7 +102,10 @@ def test_who_has_no_ratings_has_no_factors(way: str) -> None:
     als = mn.learn.ALS(FACTORS, 0.2, 3, random_state=1, **WAYS[way]).fit(ratings())
     assert not als.user_factors_.compute()[5].any()
     assert not als.item_factors_.compute()[[4, 22]].any()
-    assert not als.predict([5, 0], [0, 4]).compute().any()
+    # What nothing is known of is predicted as the mean of the ratings, or as no sign of interest.
+    mean = 0.0 if als.implicit else ratings().data.mean()
+    np.testing.assert_allclose(als.predict([5, 0], [0, 4]).compute(), [mean] * 2, rtol=1e-12)
+    assert float(als.mean_) == pytest.approx(ratings().data.mean(), rel=1e-12)
     assert als.recommend([5], 3).items.compute().tolist() == [[0, 1, 2]]
     assert np.isfinite(float(als.loss_))
 
@@ -155,6 +158,9 @@ def test_held_out_ratings_of_movielens(test_data: Path) -> None:
     known = held & (np.diff(R.tocsc().indptr)[items] > 0)
     missed = als.predict(users[known], items[known]).compute() - table[known, 2]
     assert 0.84 < np.sqrt(np.mean(missed**2)) < 0.92
+    # Films without a rating among them.
+    missed = als.predict(users[held], items[held]).compute() - table[held, 2]
+    assert np.sqrt(np.mean(missed**2)) < np.std(table[held, 2] - R.data.mean()) - 0.1
 
 
 @pytest.mark.parametrize(

@@ -57,13 +57,6 @@ _OF_FUNCTIONS = {
     "rolling": _ways({"n size window_size": "window"}),
     "topk": _ways({"n": "k"}),
     "KMeans MiniBatchKMeans": _ways({"k clusters num_clusters": "n_clusters", "seed": "random_state"}),
-    "LogisticRegression": _ways(
-        {
-            "penalty": 'it is L2; write mn.learn.SGDClassifier(penalty="l1") for another',
-            "l1_ratio": 'write mn.learn.SGDClassifier(penalty="elasticnet", l1_ratio=0.15)',
-            "multi_class dual intercept_scaling warm_start": "leave it out",
-        }
-    ),
     "LinearRegression": _ways(
         {
             "alpha l2": "write mn.learn.Ridge(alpha)",
@@ -74,7 +67,7 @@ _OF_FUNCTIONS = {
         {"k n rank dim components num_components num_topics n_topics": "n_components"}
     ),
     "ALS": _ways({"rank k n_factors num_factors": "factors", "reg regParam lambda_ l2": "regularization"}),
-    "NearestNeighbors": _ways({"k": "n_neighbors", "radius leaf_size": "leave it out"}),
+    "NearestNeighbors": _ways({"k": "n_neighbors"}),
     "value_counts": _ways(
         {
             "normalize": 'write counts["count"] / counts["count"].sum() of the counts that it returns',

@@ -106,7 +106,14 @@ _OF_SKLEARN = {
     ),
     "tree": "DecisionTreeClassifier DecisionTreeRegressor",
     "svm": "SVC SVR LinearSVC",
-    "naive_bayes": "GaussianNB MultinomialNB",
+    "naive_bayes": "GaussianNB MultinomialNB BernoulliNB ComplementNB",
+    "feature_extraction.text": "TfidfTransformer",
+    "feature_selection": (
+        "SelectKBest SelectPercentile SelectFromModel VarianceThreshold RFE chi2 f_classif f_regression "
+        "mutual_info_classif mutual_info_regression"
+    ),
+    "multiclass": "OneVsRestClassifier OneVsOneClassifier",
+    "calibration": "CalibratedClassifierCV",
     "neighbors": "KNeighborsClassifier KNeighborsRegressor",
     "cluster": "AgglomerativeClustering DBSCAN HDBSCAN SpectralClustering",
     "mixture": "GaussianMixture",
@@ -118,13 +125,26 @@ _INSTEAD = {
     name: f"{_TAKES_OURS}: sklearn.{module}.{name}"
     for module, names in _OF_SKLEARN.items()
     for name in names.split()
+} | {
+    # Its modules, as somebody writes mn.learn.metrics.f1_score.
+    module: f"{_TAKES_OURS}: sklearn.{module}"
+    for module in (*_OF_SKLEARN, "feature_extraction", "utils", "datasets")
+    if "." not in module
 } | ways(
     {
-        "StandardScaler": "(X - X.mean(axis=0)) / X.std(axis=0)",
+        "StandardScaler": "(X - X.mean(axis=0)) / X.std(axis=0), or of sparse rows X / X.std(axis=0)",
         "MinMaxScaler": "(X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))",
-        "CountVectorizer TfidfVectorizer": (
+        "CountVectorizer": (
+            "mn.asarray(sklearn.feature_extraction.text.CountVectorizer().fit_transform(texts))"
+        ),
+        "TfidfVectorizer": (
             "mn.asarray(sklearn.feature_extraction.text.TfidfVectorizer().fit_transform(texts))"
         ),
+        "HashingVectorizer": (
+            "mn.asarray(sklearn.feature_extraction.text.HashingVectorizer().fit_transform(texts))"
+        ),
+        "SVD": "mn.learn.TruncatedSVD",
+        "NaiveBayes": "sklearn.naive_bayes.MultinomialNB(), which takes DistArrays",
         "DictVectorizer FeatureHasher": "mn.asarray of what scikit-learn's own fit_transform gives",
         "linear_model cluster decomposition neighbors": "mn.learn.Ridge and so on, all in mn.learn itself",
     }

@@ -28,7 +28,8 @@ class ALS(Estimator):
     feedback datasets").
 
     Each round solves a small system per user, then one per item. Users and items without ratings get factors
-    of 0; ``predict`` gives the mean of all ratings where a user or an item has none. Only with explicit ratings are results bit-identical however R is split.
+    of 0; ``predict`` gives the mean of all ratings where a user or an item has none. Only with explicit
+    ratings are results bit-identical however R is split.
 
     Parameters
     ----------

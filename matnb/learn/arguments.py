@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.foreign import is_missing_value
-from matnb.errors import DataDTypeError, DTypeError, OptionError, ShapeError, suggestion
+from matnb.errors import DataDTypeError, DTypeError, OptionError, ShapeError, TooLargeError, suggestion
+from matnb.expr.client_data import SHIP_BYTES
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, ones
 from matnb.lazy.limits import check_incoming
+from matnb.pictures.quantities import bytes_text
 from matnb.sources import BatchSource
 from matnb.sources.whole_numbers import whole as whole  # for all estimators, as what else is here
 
@@ -61,6 +63,21 @@ def rows_from(X: ArrayLike, estimator: str, num_features: int | None = None) -> 
     if num_features is not None and given.shape[1] != num_features:
         raise ShapeError(f"{estimator}: X has {given.shape[1]} features, but it was fitted to {num_features}")
     return checked(_real(given, estimator, "X"), estimator, "X")
+
+
+def check_hessian(size: int, estimator: str) -> None:
+    """Look at whether one process can have the Hessian of so many parameters.
+
+    Raises
+    ------
+    TooLargeError
+        For one that is above 64 MB.
+    """
+    if (num_bytes := 8 * size * size) > SHIP_BYTES:
+        raise TooLargeError(
+            f"{estimator}: solver='newton-cholesky' would store a Hessian of {size} x {size}, "
+            f"{bytes_text(num_bytes)} of {bytes_text(SHIP_BYTES)} at most; use solver='lbfgs'"
+        )
 
 
 def names_of(X: ArrayLike) -> npt.NDArray[np.object_] | None:

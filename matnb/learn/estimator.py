@@ -9,20 +9,38 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 
-from matnb.errors import NotFittedError, OptionError, ShapeError, UnsupportedError
+from matnb.errors import (
+    NotFittedError,
+    OptionError,
+    ShapeError,
+    UnsupportedError,
+    no_attribute,
+    ways,
+)
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator, shown
 from matnb.lazy.nesting import put_together, taken_apart
 from matnb.learn.arguments import checked, names_of, weights_from
-from matnb.learn.named_arguments import Named
+from matnb.learn.named_arguments import Named, taking_same_arguments
 from matnb.pictures.escaping import escaped, shortened
 from matnb.pictures.quantities import shape_text
+
+# What learns from one batch after the other instead.
+_BY_BATCHES = ways(
+    {
+        "LogisticRegression": 'mn.learn.SGDClassifier("log_loss"), which has it',
+        "LinearRegression Ridge Lasso ElasticNet": "mn.learn.SGDRegressor(), which has it",
+        "KMeans": "mn.learn.MiniBatchKMeans(), which has it",
+        "NMF": "mn.learn.MiniBatchNMF(), which has it",
+        "PCA TruncatedSVD": "mn.learn.IncrementalPCA(), which has it",
+    }
+)
 
 
 class Estimator(Named):
@@ -39,8 +57,10 @@ class Estimator(Named):
     _takes_counts = False  # whether y must have none
 
     def __init_subclass__(cls) -> None:
-        """Have each method that is given rows look at the names of a data frame's columns."""
+        """Have methods look at the names of columns, and the constructor take scikit-learn's arguments."""
         super().__init_subclass__()
+        if "__init__" in vars(cls):
+            cls.__init__ = taking_same_arguments(vars(cls)["__init__"], cls.__name__)  # type: ignore[method-assign]
         for name in _GIVEN_ROWS & vars(cls).keys():
             setattr(cls, name, _looking_at_names(vars(cls)[name]))
 
@@ -71,6 +91,23 @@ class Estimator(Named):
         for name, value in learned.items():
             setattr(self, f"{name}_", value)
         return self
+
+    if not TYPE_CHECKING:  # else any name would have a type
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            if inspect.getattr_static(type(self), name, None) is not None:
+                return object.__getattribute__(self, name)  # what a property raised, once more
+            kind = type(self).__name__
+            if name.endswith("_") and not self.__sklearn_is_fitted__():
+                raise _not_fitted(f"{kind}.{name} before fit: call fit first")
+            raise no_attribute(
+                kind,
+                name,
+                lambda: {*dir(type(self)), *vars(self)},
+                lambda: _BY_BATCHES.get(kind, "") if name == "partial_fit" else "",
+            )
 
     def _check_fitted(self, called: str) -> None:
         if not self.__sklearn_is_fitted__():

@@ -16,7 +16,7 @@ from matnb.lazy.functions.linear import kron
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.functions.rearranging import tile
 from matnb.lazy.functions.shaping import concatenate
-from matnb.learn.arguments import one_of, real, rows_from, whole
+from matnb.learn.arguments import check_hessian, one_of, real, rows_from, whole
 from matnb.learn.estimator import Estimator, Regressor
 from matnb.learn.lbfgs import lbfgs, searching
 from matnb.learn.line_search import Point
@@ -177,6 +177,8 @@ def least(
     ------
     OptionError, DTypeError
         For a solver that there is not, a tolerance that is not above 0, iterations below 0.
+    TooLargeError
+        For a Hessian above 64 MB.
     """
     name = type(model).__name__
     given = vars(model)
@@ -200,6 +202,7 @@ def least(
     if solver == "lbfgs":
         found = lbfgs(evaluate, start, tol, max_iter, HISTORY)
     else:
+        check_hessian(len(start), name)
         found = newton(evaluate, hessian, start, tol, max_iter)
     (point, _), taken = searching(name, found, REMEDY, FAILED)
     return units.parameters(point.x), taken

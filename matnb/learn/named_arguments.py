@@ -1,10 +1,11 @@
-"""Arguments by their names, also of what is nested in them: of estimators, and of the parts of a learner."""
+"""Arguments by their names: also of what is nested, and scikit-learn's that mean what is done anyway."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 from matnb.errors import OptionError, suggestion
 
@@ -77,3 +78,118 @@ class LearnerPart(Named):
         SGD(learning_rate=0.1, momentum=0.0, nesterov=False, schedule=None)
         """
         return replace(self, **self._changed(params))  # type: ignore[type-var]  # as above
+
+
+_Init = TypeVar("_Init", bound=Callable[..., None])
+_ELSE = "leave it out"
+
+
+class Same(NamedTuple):
+    """Values of an argument that are taken and not kept, and what to write instead of others.
+
+    Attributes
+    ----------
+    values
+        None for all: whatever it is, the result is the same.
+    way
+        For other values, a sentence; some of these have their own in ``special``.
+    """
+
+    values: tuple[object, ...] | None = None
+    way: str = _ELSE
+    special: Mapping[object, str] = {}
+
+
+_ANY = Same()
+_NO_START = Same((False,), "leave it out: fit begins anew, and comes to the same")
+_L1 = 'write mn.learn.SGDClassifier("log_loss", penalty="l1")'
+_NET = 'write mn.learn.SGDClassifier("log_loss", penalty="elasticnet", l1_ratio=0.15)'
+_ONE_BY_ONE = "random_state selection precompute copy_X"
+_SGD = {
+    "early_stopping": Same(
+        (False,), "leave it out: it ends after n_iter_no_change passes whose loss does not fall by tol"
+    ),
+    "average": Same((False,), "mn.learn.Learner takes mn.learn.Average(mn.learn.SGD()) as its optimizer"),
+    "warm_start": Same((False,), "call partial_fit, which goes on from the weights"),
+}
+_POSITIVE = (
+    "scikit-learn's own LinearRegression takes DistArrays, or write mn.learn.Lasso(alpha, positive=True)"
+)
+# Of each class; a name of several arguments stands for each of them.
+SAME: Mapping[str, Mapping[str, Same]] = {
+    one: {name: same for names, same in found.items() for name in names.split()}
+    for classes, found in {
+        "LogisticRegression": {
+            "n_jobs verbose random_state intercept_scaling": _ANY,
+            "penalty": Same(
+                ("l2", "deprecated"),
+                'it is "l2"; for none write C=np.inf',
+                {None: "write C=np.inf", "none": "write C=np.inf", "l1": _L1, "elasticnet": _NET},
+            ),
+            "l1_ratio": Same((0, None), _NET, {1: _L1}),
+            "multi_class": Same(
+                ("auto", "deprecated"), "it is multinomial for more than two classes: leave it out"
+            ),
+            "dual": Same((False,)), "warm_start": _NO_START,
+        },
+        "LinearRegression": {"n_jobs copy_X": _ANY, "positive": Same((False,), _POSITIVE)},
+        "Ridge": {
+            "random_state copy_X": _ANY,
+            "positive": Same(
+                (False,), "write mn.learn.ElasticNet(alpha / n, l1_ratio=0, positive=True), with n rows"
+            ),
+        },
+        "Lasso ElasticNet": {_ONE_BY_ONE: _ANY, "warm_start": _NO_START},
+        "PoissonRegressor": {"verbose": _ANY, "warm_start": _NO_START},
+        "SGDClassifier": {
+            "n_jobs verbose validation_fraction": _ANY, **_SGD,
+            "class_weight": Same(
+                (None,),
+                'give fit the sample_weight sklearn.utils.class_weight.compute_sample_weight("balanced", y)',
+            ),
+        },
+        "SGDRegressor": {"verbose validation_fraction": _ANY, **_SGD},
+        "KMeans": {
+            "verbose copy_x n_jobs": _ANY,
+            "algorithm": Same(("lloyd", "elkan", "auto", "full"), "leave it out: all come to the same"),
+        },
+        "MiniBatchKMeans MiniBatchNMF": {"verbose": _ANY},
+        "NMF": {"verbose shuffle": _ANY},
+        "LatentDirichletAllocation": {"n_jobs verbose": _ANY},
+        "PCA": {"copy n_oversamples power_iteration_normalizer": _ANY},
+        "IncrementalPCA": {"copy": _ANY},
+        "TruncatedSVD": {"n_oversamples power_iteration_normalizer": _ANY},
+        "SpectralEmbedding": {"n_jobs gamma eigen_solver eigen_tol": _ANY},
+        "NearestNeighbors": {
+            "n_jobs radius leaf_size": _ANY, "metric_params": Same((None,)),
+            "p": Same((2,), "distances are euclidean: scikit-learn's own NearestNeighbors has others"),
+        },
+    }.items()
+    for one in classes.split()
+}  # fmt: skip
+
+
+def taking_same_arguments(init: _Init, called: str) -> _Init:
+    """Return a constructor that also takes arguments of scikit-learn's which change nothing.
+
+    Raises
+    ------
+    OptionError
+        For values of these that would change something: with what to write instead.
+    """
+    known = SAME.get(called, {})
+
+    @functools.wraps(init)
+    def made(self: Any, *args: Any, **options: Any) -> None:
+        for name in known.keys() & options.keys():
+            same, value = known[name], options.pop(name)
+            if same.values is not None and not (_is_plain(value) and value in same.values):
+                way = same.special.get(value, same.way) if _is_plain(value) else same.way
+                raise OptionError(f"{called}: {name}={value!r}; {way}")
+        init(self, *args, **options)
+
+    return cast(_Init, made) if known else init
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, str | int | float)

@@ -9,10 +9,12 @@ import numpy as np
 from matnb.errors import OptionError
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
-from matnb.lazy.creation import arange, asarray, coo_array, ones
+from matnb.lazy.creation import arange, asarray, coo_array, full, ones
 from matnb.lazy.evaluator import evaluator
+from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.indexing import take_along_axis
 from matnb.lazy.functions.row_distances import row_distances
+from matnb.lazy.functions.shaping import concatenate
 from matnb.learn.arguments import one_of, rows_from, whole
 from matnb.learn.distances import dense, neighbors_of
 from matnb.learn.estimator import Estimator
@@ -23,7 +25,7 @@ class NearestNeighbors(Estimator):
 
     Candidates are found by a matrix product, tile by tile: for dense rows the array of all distances is never
     stored. Each worker has all rows that are searched. Arguments and attributes are scikit-learn's, without
-    ``radius``, ``leaf_size``, ``p``, ``metric_params`` and ``n_jobs``.
+    those for other distances than these.
 
     Parameters
     ----------
@@ -32,14 +34,15 @@ class NearestNeighbors(Estimator):
     algorithm
         "brute", or "auto", which means the same.
     metric
-        "euclidean", or "minkowski", scikit-learn's name for its default, which means the same.
+        "euclidean", or "minkowski", scikit-learn's name for its default, which means the same; or "cosine",
+        distances of 1 - cos, for which rows of zeros are at a distance of 1 from all others.
 
     Attributes
     ----------
     n_samples_fit_, n_features_in_
         The shape of the rows that are searched.
     effective_metric_
-        "euclidean".
+        "euclidean" or "cosine".
 
     Raises
     ------
@@ -63,6 +66,7 @@ class NearestNeighbors(Estimator):
 
     n_samples_fit_: int
     n_features_in_: int
+    effective_metric_: str
     _fitted_rows: DistArray
     _middle: DistArray
 
@@ -84,12 +88,16 @@ class NearestNeighbors(Estimator):
         rows = rows_from(X, "NearestNeighbors").astype(np.float64)
         whole(self.n_neighbors, "n_neighbors", "NearestNeighbors")
         one_of(self.algorithm, "algorithm", "NearestNeighbors", ("auto", "brute"))
-        one_of(self.metric, "metric", "NearestNeighbors", ("minkowski", "euclidean"))
+        one_of(self.metric, "metric", "NearestNeighbors", ("minkowski", "euclidean", "cosine"))
+        num_features, is_cosine = rows.shape[1], self.metric == "cosine"
+        rows = _directions(rows, 0) if is_cosine else rows
         middle = rows.mean(axis=0)
         evaluator().persist([rows.expression, middle.expression])
         self._fitted_rows, self._middle = rows, middle
         return self._learn(
-            n_samples_fit=rows.shape[0], n_features_in=rows.shape[1], effective_metric="euclidean"
+            n_samples_fit=rows.shape[0],
+            n_features_in=num_features,
+            effective_metric="cosine" if is_cosine else "euclidean",
         )
 
     def kneighbors(
@@ -131,6 +139,9 @@ class NearestNeighbors(Estimator):
         self._check_fitted("kneighbors")
         Y, is_own = self._fitted_rows, X is None
         rows = Y if is_own else rows_from(X, "NearestNeighbors", self.n_features_in_).astype(np.float64)
+        is_cosine = self.effective_metric_ == "cosine"
+        if is_cosine and not is_own:
+            rows = _directions(rows, 1)
         k = whole(self.n_neighbors if n_neighbors is None else n_neighbors, "n_neighbors", "NearestNeighbors")
         if k + is_own > len(Y):
             others = " others" if is_own else ""
@@ -141,4 +152,21 @@ class NearestNeighbors(Estimator):
             own = (places == arange(len(rows))[:, None]).argmax(axis=1)
             columns = arange(k) + (arange(k) >= own[:, None])
             places = take_along_axis(places, columns, axis=1)
-        return asarray(np.sqrt(row_distances(rows, dense(Y), places))), places
+        squares = row_distances(rows, dense(Y), places)
+        if not is_cosine:
+            return asarray(np.sqrt(squares)), places
+        # |x - y|^2 = 2 - 2 cos of rows of length 1; a row of zeros has no direction that others share.
+        is_zero = dense(rows)[:, -2:].sum(axis=1) > 0
+        return where(is_zero[:, None], 1.0, squares / 2), places
+
+
+def _directions(rows: DistArray, column: int) -> DistArray:
+    # Rows of length 1. Two more columns keep rows of zeros as far from all others as right angles are: those
+    # that are searched differ in the first, those that are asked for in the second.
+    largest = abs(rows).max(axis=1)
+    is_zero = largest == 0
+    units = rows / where(is_zero, 1.0, largest)[:, None]
+    units = units / where(is_zero, 1.0, np.sqrt((units * units).sum(axis=1)))[:, None]
+    n = len(rows)
+    marks = coo_array((is_zero.astype(np.float64), (arange(n), full(n, column))), shape=(n, 2))
+    return concatenate([units, marks if rows.sparse else dense(marks)], axis=1)

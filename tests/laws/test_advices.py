@@ -37,6 +37,7 @@ import sklearn.decomposition
 import sklearn.ensemble
 import sklearn.feature_extraction.text
 import sklearn.linear_model
+import sklearn.naive_bayes
 from counts import PROJECT
 from habits.habits import judged, parsed
 from habits.worlds import drawn
@@ -45,6 +46,7 @@ import matnb as mn
 from matnb.calls import arguments
 from matnb.errors import MatnbError, MissingAttributeError
 from matnb.lazy import foreign_names
+from matnb.learn import estimator, named_arguments
 from matnb.nested import numpy_calls
 from matnb.tables import pandas_names
 
@@ -94,7 +96,7 @@ def matrix(path: Path, A: Any) -> tuple[Names, Names]:
     shared = {
         "rows": entries.coords[0], "columns": entries.coords[1], "values": entries.data, "m": 8, "n": 8,
         "i": 2, "j": 3, "value": 7.0, "path": str(path / "A.npz"), "texts": ["one two", "two three three"],
-        "alpha": 0.5,
+        "alpha": 0.5, "y": np.arange(8) % 2,
         "np": np, "sp": sp, "spla": spla, "scipy": scipy, "pandas": pd, "nx": nx, "sklearn": sklearn,
         "plt": plt,
     }  # fmt: skip
@@ -259,6 +261,16 @@ TABLES: dict[str, tuple[Mapping[str, str], tuple[str, ...]]] = {
     "graph": (mn.graph._INSTEAD, ("graphs", "edges")),
     "linalg": (mn.linalg._INSTEAD, ("matrices", "squares")),
     "learn": ({k: v for k, v in mn.learn._INSTEAD.items() if ": sklearn." not in v}, ("squares",)),
+    "by batches": (estimator._BY_BATCHES, ("squares",)),
+    "same arguments": (
+        {
+            f"{kind}: {name}: {number}": way
+            for kind, found in named_arguments.SAME.items()
+            for name, same in found.items()
+            for number, way in enumerate((same.way, *same.special.values()))
+        },
+        ("squares",),
+    ),
     "tables": (pandas_names.OF_TABLES, ("tables",)),
     "groups": (pandas_names.OF_GROUPS, ("tables",)),
     "numbers": (_OF_KINDS[""], ("numbers",)),

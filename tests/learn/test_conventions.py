@@ -5,20 +5,23 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
 from sklearn import cluster, decomposition, linear_model
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import all_estimators
 
 import matnb as mn
-from matnb.errors import DTypeError, NotFittedError, OptionError, ShapeError, UnsupportedError
+from matnb.errors import DTypeError, NotFittedError, OptionError, ShapeError, TooLargeError, UnsupportedError
 from matnb.learn.estimator import Estimator
 
 
@@ -343,3 +346,74 @@ def test_ridge_takes_one_column_of_targets_as_scikit_learn_does(solver):
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-9)
     assert ours.predict(X).shape == theirs.predict(X).shape == (60,)
     assert ours.score(X, y[:, None]) == pytest.approx(theirs.score(X, y[:, None]), rel=1e-9)
+
+
+def _twins() -> list[tuple[type, type]]:
+    theirs = dict(all_estimators())
+    ours = (getattr(mn.learn, name) for name in mn.learn.__all__ if name in theirs)
+    return [(one, theirs[one.__name__]) for one in ours]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), _twins(), ids=lambda one: one.__module__.partition(".")[0])
+def test_defaults_of_scikit_learn_are_taken_and_not_kept(ours: type, theirs: type) -> None:
+    own = inspect.signature(ours).parameters
+    others = {
+        name: one.default
+        for name, one in inspect.signature(theirs).parameters.items()
+        if name not in own and one.default is not inspect.Parameter.empty
+    }
+    assert others
+    made = ours(**others)
+    assert made.get_params() == ours().get_params()
+    assert repr(clone(made)) == repr(made)
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: mn.learn.LogisticRegression(penalty=None), "penalty=None; write C=np.inf"),
+        (lambda: mn.learn.LogisticRegression(penalty="l1"), r'SGDClassifier\("log_loss", penalty="l1"\)'),
+        (lambda: mn.learn.LogisticRegression(l1_ratio=1), r'l1_ratio=1; .*penalty="l1"\)'),
+        (lambda: mn.learn.LogisticRegression(l1_ratio=0.5), 'penalty="elasticnet", l1_ratio=0.15'),
+        (lambda: mn.learn.LogisticRegression(multi_class="ovr"), "it is multinomial"),
+        (lambda: mn.learn.SGDClassifier(class_weight="balanced"), r'compute_sample_weight\("balanced", y\)'),
+        (lambda: mn.learn.SGDClassifier(class_weight={0: 2.0}), r"compute_sample_weight\("),
+        (lambda: mn.learn.SGDRegressor(average=10), r"mn.learn.Average\(mn.learn.SGD\(\)\)"),
+        (lambda: mn.learn.SGDRegressor(early_stopping=True), "n_iter_no_change passes"),
+        (lambda: mn.learn.NearestNeighbors(p=1), "distances are euclidean"),
+    ],
+)
+def test_values_that_would_change_something_are_refused_with_the_way(make: Any, told: str) -> None:
+    with pytest.raises(OptionError, match=told):
+        make()
+
+
+def test_arguments_that_change_nothing_may_have_any_value() -> None:
+    made = mn.learn.LogisticRegression(penalty="l2", random_state=3, n_jobs=-1, verbose=1, multi_class="auto")
+    assert made.get_params() == mn.learn.LogisticRegression().get_params()
+    assert mn.learn.KMeans(2, algorithm="elkan", copy_x=False).n_clusters == 2
+    with pytest.raises(TypeError, match="'penality'"):
+        mn.learn.LogisticRegression(penality="l2", n_jobs=1)
+
+
+@pytest.mark.parametrize("name", ["coef_", "classes_", "n_iter_"])
+def test_what_is_learned_is_not_there_before_fit(name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"LogisticRegression.{name} before fit: call fit first"):
+        getattr(mn.learn.LogisticRegression(), name)
+    with pytest.raises(NotFittedError, match=r"KMeans\.labels_ before fit"):
+        _ = mn.learn.KMeans(2).labels_
+    fitted = mn.learn.LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])
+    with pytest.raises(AttributeError, match=r"no attribute 'coeff_'; did you mean '?coef_"):
+        _ = fitted.coeff_
+    assert not hasattr(mn.learn.LogisticRegression(), name)
+
+
+def test_what_learns_by_batches_is_named() -> None:
+    with pytest.raises(AttributeError, match=r'write mn.learn.SGDClassifier\("log_loss"\), which has it'):
+        _ = mn.learn.LogisticRegression().partial_fit
+    assert not hasattr(mn.learn.KMeans(2), "partial_fit")
+
+
+def test_a_hessian_that_is_too_large_names_the_other_solver() -> None:
+    with pytest.raises(TooLargeError, match=r"Hessian of 3001 x 3001, .* use solver='lbfgs'"):
+        mn.learn.LogisticRegression(solver="newton-cholesky").fit(sp.eye_array(4, 3000), [0, 1, 0, 1])

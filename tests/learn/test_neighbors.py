@@ -62,6 +62,32 @@ class TestNeighbors:
         )
 
 
+@pytest.mark.parametrize("asked", [None, ASKED - 5], ids=["own", "others"])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_cosine_distances_are_scikit_learns(make, asked):
+    found, expected = both(make(FITTED - 5), n_neighbors=4, metric="cosine")
+    given_rows = None if asked is None else make(asked)
+    distances, places = map(np.asarray, found.kneighbors(given_rows))
+    theirs = expected.kneighbors(given_rows)
+    np.testing.assert_allclose(distances, theirs[0], atol=1e-12)
+    np.testing.assert_array_equal(places, theirs[1])
+    assert found.effective_metric_ == "cosine"
+    assert found.n_features_in_ == 6
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_rows_of_zeros_are_as_far_as_right_angles(make):
+    X = np.array([[0.0, 0.0], [1.0, 0.2], [-1.0, 0.1], [0.0, 0.0], [1e-200, 3e-200]])
+    asked = np.array([[0.0, 0.0], [2.0, 0.0], [-1.0, -1.0]])
+    found = mn.learn.NearestNeighbors(n_neighbors=4, metric="cosine").fit(make(X.copy()))
+    X[4] = 1.0, 3.0  # the same direction: the squares of the other numbers are 0
+    expected = neighbors.NearestNeighbors(n_neighbors=4, metric="cosine").fit(X)
+    for given_rows in (None, asked):
+        distances, places = map(np.asarray, found.kneighbors(given_rows))
+        np.testing.assert_allclose(distances, expected.kneighbors(given_rows)[0], atol=1e-12)
+        assert all(len({*row}) == 4 for row in places)
+
+
 def test_single_precision_is_compared_in_double():
     found, expected = both(FITTED.astype(np.float32), n_neighbors=5)
     check_found(found.kneighbors(), expected.kneighbors())
@@ -99,8 +125,8 @@ def test_what_is_wrong_is_said():
     wrong[2, 3] = np.inf
     with pytest.raises(OptionError, match=r"NearestNeighbors: X\[2, 3\]"):
         mn.learn.NearestNeighbors().fit(wrong)
-    with pytest.raises(OptionError, match="metric='cosine'"):
-        mn.learn.NearestNeighbors(metric="cosine").fit(FITTED)
+    with pytest.raises(OptionError, match="metric='manhattan'"):
+        mn.learn.NearestNeighbors(metric="manhattan").fit(FITTED)
     with pytest.raises(NotFittedError):
         mn.learn.NearestNeighbors().kneighbors(FITTED)
     fitted = mn.learn.NearestNeighbors().fit(FITTED[:5])

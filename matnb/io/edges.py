@@ -31,8 +31,9 @@ _FLOAT = np.dtype(np.float64)
 _COMMENTS = b"#%"
 # What there is to do about ids that are no numbers, such as names and web addresses.
 _OF_NAMES = (
-    "the first two columns are ids, whole numbers: number the names first, for example with "
-    'pandas.factorize of both columns together, or leave other columns out; kind="csv" reads a table'
+    "the first two columns are ids, whole numbers: a list of names is read by "
+    "mn.asarray(nx.read_edgelist(path, create_using=nx.DiGraph)), nx.read_weighted_edgelist with weights; "
+    'kind="csv" reads a table'
 )
 _BYTES_PER_EDGE = 12  # a guess, for the plan's projection
 # Whole numbers from 1973 to 2286, where they are seconds, and the same in finer units.

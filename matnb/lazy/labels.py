@@ -17,6 +17,10 @@ from matnb.expr.nodes import Expr
 # Labels of rows, by what they came with: an expression, or names. A family follows them from there.
 NOTED_LABELS: WeakKeyDictionary[Expr, Any] = WeakKeyDictionary()
 LABEL_FINDERS: list[Callable[[Expr], Any]] = []
+_OF_COLUMNS = (
+    "Names in two columns become vertices by "
+    'mn.asarray(nx.from_pandas_edgelist(t.to_pandas(), "src", "dst", create_using=nx.DiGraph))'
+)
 _SHOWN = 3  # labels of a kind in an error
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -114,9 +118,8 @@ def check_one_set(A: object, name: str) -> None:
         return
     raise ShapeError(
         f"{name}: rows and columns have different labels, and a vertex is a row and a column of one label: "
-        f"{difference(rows, columns, ('a row', 'a column'))}. Number both columns of the table by one list, "
-        "names = np.union1d(A.row_labels, A.column_labels) and np.searchsorted(names, ...), and give "
-        "mn.coo_array the numbers; A.without_labels() is the matrix alone"
+        f"{difference(rows, columns, ('a row', 'a column'))}. {_OF_COLUMNS}; "
+        "A.without_labels() is the matrix alone"
     )
 
 

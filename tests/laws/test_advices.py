@@ -45,7 +45,8 @@ from habits.worlds import drawn
 import matnb as mn
 from matnb.calls import arguments
 from matnb.errors import MatnbError, MissingAttributeError
-from matnb.lazy import foreign_names
+from matnb.io import edges as edge_lists
+from matnb.lazy import foreign_names, labels
 from matnb.learn import estimator, named_arguments
 from matnb.nested import numpy_calls
 from matnb.tables import pandas_names
@@ -122,7 +123,11 @@ def graphs(path: Path, is_list: bool = False) -> tuple[Names, Names]:
     A = mn.asarray(nx.to_scipy_sparse_array(G))
     if is_list:
         A = mn.asarray(nx.relabel_nodes(G, "v{}".format))
-        shared = {**shared, "label": "v3"}
+        columns = {"src": ["a", "b", "b"], "dst": ["b", "c", "a"]}
+        return (
+            {**shared, "label": "v3", "A": A, "t": mn.table(columns), "mn": mn},
+            {**shared, "frame": pd.DataFrame(columns)},
+        )
     return {**shared, "A": A, "D": mn.graph.all_pairs_shortest_path_length(A), "mn": mn}, shared
 
 
@@ -279,6 +284,7 @@ TABLES: dict[str, tuple[Mapping[str, str], tuple[str, ...]]] = {
     "durations": (_OF_KINDS["timedelta64"], ("durations",)),
     "x.str": (pandas_names.OF_TEXTS, ("texts", "digits")),
     "x.dt": (pandas_names.OF_TIMES, ("times", "durations")),
+    "names of vertices": ({"lists": edge_lists._OF_NAMES, "columns": labels._OF_COLUMNS}, ("edges",)),
     "arguments": (_SENTENCES | arguments.NO_ONE_NEEDS, ("arrays", "squares", "tables")),
 }
 # Code that starts, ends or reaches a session: it takes the arguments, and is not run.

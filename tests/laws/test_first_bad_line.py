@@ -96,7 +96,7 @@ def test_web_addresses_as_ids_name_a_way_and_one_line_each_time(tmp_path: Path) 
     with mn.start(workers=2, threads=1):
         for _ in range(3):
             with pytest.raises(
-                FileFormatError, match=r"line 1: 'http://a/0' is not a whole number.*factorize"
+                FileFormatError, match=r"line 1: 'http://a/0' is not a whole number.*read_edgelist"
             ):
                 mn.load(path)
 

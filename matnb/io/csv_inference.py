@@ -19,6 +19,7 @@ from matnb.io.quotes import Dialect, quotes_of
 from matnb.io.texts import (
     CODE,
     NUMBER,
+    POINTS,
     SYMBOL,
     TRIED,
     WITH_OFFSET,
@@ -116,6 +117,7 @@ def _inferred(
     tables = [replace(table, marks=marks) for table in tables]
     types = _inferred_types(tables[0], written, quoted)
     _warn_of_doubts(tables[0], written, types, quoted[0])
+    _warn_of_points(tables[0], written, types)
     return tables, types
 
 
@@ -273,6 +275,8 @@ def _warn_of_doubts(
         elif len(odd) and not _any_other(odd, "^'.*'$"):
             way = 'mn.table(pandas.read_csv(path, quotechar="\'")) reads the file in this process'
             said = f"with single quotes, which quote nothing here: {way}"
+        elif table.marks in (Marks(), Marks(",")) and _are_pointed(distinct):
+            said = f'with numbers such as {distinct[0].as_py()!r}: thousands="." says what the point is'
         elif table.marks.are_usual and any(
             values_in(distinct, "float64", one) is not None for one in _COMMA_MARKS
         ):
@@ -291,7 +295,37 @@ def _warn_of_doubts(
             warn_of(table.file, f"{', '.join(map(repr, names[:20]))} read as text, {said}")
 
 
+def _warn_of_points(table: CsvTable, columns: Sequence[pyarrow.Array], types: Sequence[str]) -> None:
+    # Points with three digits after them are between thousands, too, where semicolons separate columns.
+    if not table.finds_marks or not table.marks.are_usual or table.dialect.delimiter != ";":
+        return
+    from pyarrow import compute
+
+    found = {}
+    for place, (name, column, word) in enumerate(zip(table.read_names, columns, types, strict=True)):
+        if word in ("float32", "float64") and name not in dict(table.wanted):
+            distinct = _values(table, place, column)
+            pointed = distinct.filter(compute.match_substring(distinct, "."))
+            if _any_other(pointed, POINTS):
+                return
+            if len(pointed):
+                found[name] = pointed[0].as_py()
+    if found:
+        value = next(iter(found.values()))
+        warn_of(
+            table.file,
+            f"{', '.join(map(repr, list(found)[:20]))} may have points between thousands: {value!r} was read "
+            f'as {float(value)!r}, thousands="." reads {value.replace(".", "")}; decimal="." the former',
+        )
+
+
 _COMMA_MARKS = (Marks(",", "."), Marks(".", ","))
+
+
+def _are_pointed(texts: pyarrow.Array) -> bool:
+    # Whether points are between thousands, and nothing else is there but other whole numbers and commas.
+    is_so = _any_match(texts, POINTS) and not _any_match(texts, ",.*,")
+    return is_so and not _any_other(texts, rf"{POINTS}|^[+-]?[0-9]{{1,3}}(,[0-9]+)?$")
 
 
 def _any_other(texts: pyarrow.Array, pattern: str) -> bool:

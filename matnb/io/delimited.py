@@ -46,6 +46,7 @@ from matnb.io.texts import (
     EXACT,
     FALSE,
     NUMBER,
+    POINTS,
     READ_AS_TEXT,
     SYMBOL,
     TRIED,
@@ -531,7 +532,14 @@ def _reason(table: CsvTable, name: str, word: str, value: str) -> str:
         word = WIDER[word]
     ways = [advice]
     if word in _NUMBERS and re.match(DECIMAL_COMMA, value) and table.marks.are_usual:
-        ways.insert(0, 'decimal="," reads such numbers')
+        ways.insert(
+            0,
+            'decimal="," and thousands="." read such numbers'
+            if "." in value
+            else 'decimal="," reads such numbers',
+        )
+    elif word in _NUMBERS and re.match(POINTS, value) and table.marks == Marks(","):
+        ways.insert(0, 'thousands="." reads such numbers')
     elif word in _NUMBERS and re.match(SYMBOL, value):
         ways.insert(0, f"na_values=[{value!r}] takes it as missing")
     return f"{said} is not {_SAYS[word]}; {', '.join(ways)}"

@@ -38,6 +38,7 @@ OFFSET = "[+-][0-9]{2}(?::?[0-9]{2})?"  # of a zone, of hours or of hours and mi
 WHOLE = r"^[+-]?[0-9]+$"
 CODE = "^0[0-9]+$"  # whole numbers that may be codes, such as ZIP codes
 DECIMAL_COMMA = r"^[+-]?[0-9]{1,3}(\.[0-9]{3})*,[0-9]+$|^[+-]?[0-9]+,[0-9]+$"
+POINTS = r"^[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]+)?$"  # between thousands, as may be
 SYMBOL = r"^[-–—.…?*#~/\\]{1,4}$"  # that may stand for no value  # noqa: RUF001
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _ODD_INTEGER = r"^(-0+|[+-]?0[xX].*)$"  # a zero with a sign is a float's; Arrow takes sixteens for integers

@@ -160,6 +160,7 @@ _compile_ahead("matnb.cli.compiling")  # before the first cell needs it, where a
 _INSTEAD = errors.ways(
     {
         "read_csv read_table read_parquet read_feather loadtxt genfromtxt mmread load_npz": "mn.load(path)",
+        "load_svmlight_file": "mn.load(path)",
         "read_edgelist": 'mn.load(path, kind="edges")',
         "savetxt savez mmwrite save_npz to_parquet to_csv": "mn.save(x, path)",
         "DataFrame from_pandas from_polars from_arrow": "mn.table(frame)", "Series": "mn.asarray(values)",

@@ -385,8 +385,13 @@ def keyed_paths(
         suffixes = tuple(suffix for one in kinds for suffix in READERS[one].suffixes)
         found = [os.path.join(path, name) for name in _names_in(local, "" if kind else suffixes)]
         if not found:
+            rows = [end for one in ("svmlight", "lda-c", "npz", "npy") for end in READERS[one].suffixes]
+            way = (
+                "; mn.sources.files(path, batch_size=n) gives batches of the rows in the files that are here"
+            )
             raise MissingFileError(
-                f"{path}: no file here can be read; the suffixes are {', '.join(suffixes)}"
+                f"{path}: no file here can be read as one table; the suffixes are {', '.join(suffixes)}"
+                f"{way if _names_in(local, tuple(rows)) else ''}"
             )
         return found, [_values_of_folders(one, len(_parts_of(path))) for one in found]
     if not glob.has_magic(path):

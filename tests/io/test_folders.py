@@ -139,8 +139,13 @@ def test_the_first_error_of_the_first_file_is_told_with_its_own_line(tmp_path: P
 def test_what_is_no_table_or_not_there(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.arange(3))
     (tmp_path / "notes.txt").write_text("no table\n")
-    with pytest.raises(MissingFileError, match=r"no file here can be read; the suffixes are \.csv"):
+    with pytest.raises(
+        MissingFileError, match=r"the suffixes are \.csv.*; mn.sources.files\(path, batch_size=n\)"
+    ):
         open_files(tmp_path)
+    (tmp_path / "other").mkdir()
+    with pytest.raises(MissingFileError, match=r"as one table; the suffixes are \.csv[^;]*$"):
+        open_files(tmp_path / "other")
     with pytest.raises(MissingFileError, match="no file matches the pattern"):
         open_files(tmp_path / "*.csv")
     with pytest.raises(

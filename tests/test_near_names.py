@@ -81,7 +81,8 @@ def test_other_modules_complete_what_they_offer() -> None:
         (lambda: mn.graph.diameter, "where D.min() is 0: no path is missing"),
         (lambda: mn.graph.is_planar, "there: nx.is_planar(mn.graph.to_networkx(A))"),
         (lambda: mn.learn.KMean, "did you mean 'KMeans'?"),
-        (lambda: mn.learn.StandardScaler, "write (X - X.mean(axis=0)) / X.std(axis=0)"),
+        (lambda: mn.learn.StandardScaler, "write (X - X.mean(axis=0)) / X.std(axis=0), or of sparse rows "
+            "X / X.std(axis=0)"),
         (lambda: mn.learn.make_pipeline, "scikit-learn's own takes these estimators and DistArrays: "
             "sklearn.pipeline.make_pipeline"),
         (lambda: mn.sources.file, "did you mean 'files'?"),

@@ -248,6 +248,9 @@ class Values(Known):
     def compute(self) -> Result | GCXS:
         """Compute the array and return it: NumPy's array, or scalar when 0-d; ``sparse.GCXS`` when sparse.
 
+        What is ``sparse.GCXS`` has ``todense()`` and ``to_scipy_sparse()``; :meth:`toarray` and
+        :meth:`to_scipy` of the DistArray give the same at once.
+
         Raises
         ------
         TooLargeError
@@ -877,9 +880,15 @@ class DistArray(Methods, Operators, Values):
         methods = SPARSE_METHODS if is_sparse else METHODS
         if name in methods:
             return MethodType(methods[name], self)
-        if name == "format" and is_sparse and asks("networkx"):
+        for_networkx = asks("networkx")
+        if name == "format" and is_sparse and for_networkx:
             return "distributed"  # by which it takes what tocoo() gives
-        raise no_attribute("DistArray", name, lambda: dir(self), lambda: instead_of(name, is_sparse))
+        raise no_attribute(
+            "DistArray",
+            name,
+            lambda: dir(self),
+            lambda: instead_of("adj" if for_networkx else name, is_sparse),
+        )
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *(SPARSE_METHODS if self.sparse else METHODS)]

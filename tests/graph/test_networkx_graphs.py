@@ -59,3 +59,12 @@ def test_what_does_not_fit_or_is_not_there_is_told(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(UnsupportedError, match="pip install networkx"):
         mn.graph.to_networkx(mn.eye(2))
+
+
+@pytest.mark.parametrize("name", ["reciprocity", "transitivity", "is_directed_acyclic_graph", "pagerank"])
+def test_networkx_functions_of_a_matrix_name_its_graph(name: str) -> None:
+    G = nx.DiGraph([("a", "b"), ("b", "a"), ("b", "c")])
+    A = mn.asarray(G)
+    with pytest.raises((AttributeError, UnsupportedError), match=r"NetworkX takes mn.graph.to_networkx\(A\)"):
+        getattr(nx, name)(A)
+    assert getattr(nx, name)(mn.graph.to_networkx(A)) == getattr(nx, name)(G)

@@ -108,13 +108,15 @@ def best_unseen(
     given = (rows[order],) if seen is None else (rows[order], seen[order])
     dtype = rows.dtype
 
-    def step(state: tuple[DistArray, DistArray], item: tuple[DistArray, ...]) -> tuple[DistArray, DistArray]:
+    def step(state: tuple[DistArray, ...], item: tuple[DistArray, ...]) -> tuple[DistArray, DistArray]:
         scores = score(item[0])
         if len(item) > 1:
             scores = where(item[1].pattern(), np.array(-np.inf, dtype), scores)
         best, places = topk(scores, count)
         return where(best == -np.inf, -1, places), best
 
+    if batches == 1:
+        return Recommendations(*step((), given))
     start = (zeros((size, count), dtype=np.int64), zeros((size, count), dtype=dtype))
     _, _, found = iterate(step, start, over=given, batch=size, collect=lambda state: state)
     items, scores = (one.reshape((batches * size, count))[:users] for one in found)

@@ -149,6 +149,13 @@ def test_recommends_in_batches_that_do_not_come_out_even(monkeypatch: pytest.Mon
     np.testing.assert_array_equal(als.recommend(np.arange(USERS), 5).items.compute(), whole)
 
 
+def test_items_and_their_scores_are_shown_alike() -> None:
+    als = mn.learn.ALS(2, random_state=0).fit(ratings())
+    found = als.recommend([1, 2], 3)
+    shown = repr(found), found._repr_mimebundle_()["text/html"]
+    assert all("not computed" not in text for text in shown)
+
+
 def test_held_out_ratings_of_movielens(test_data: Path) -> None:
     table = np.loadtxt(test_data / "ml-latest-small" / "ratings.csv", delimiter=",", skiprows=1)
     users, items = (np.unique(table[:, column], return_inverse=True)[1] for column in (0, 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.creation import Arange
+from matnb.expr.control import Final, Loop
 from matnb.expr.nodes import (
     Broadcast,
     Create,
@@ -58,7 +60,7 @@ def axes_of(root: Expr) -> _Axes:
     """Return the labels of the rows and of the columns of an expression, as far as they are known."""
     for node in topological([root], _found, _operands):
         if node not in _found:
-            _found[node] = _axes(node) if node.ndim == 2 else _NONE
+            _found[node] = _axes(node, _found) if node.ndim == 2 else _NONE
     return _found[root]
 
 
@@ -73,38 +75,71 @@ def row_labels(node: Expr) -> DistArray | npt.NDArray[Any] | None:
 
 def _operands(node: Expr) -> tuple[Expr, ...]:
     # Those that may have labels.
-    return tuple(one for one in node.operands if one.ndim == 2) if node.ndim == 2 else ()
+    if node.ndim != 2:
+        return ()
+    operands = (
+        node.control.inputs if isinstance(node, Final) and isinstance(node.control, Loop) else node.operands
+    )
+    return tuple(one for one in operands if one.ndim == 2)
 
 
-def _axes(node: Expr) -> _Axes:
+def _axes(node: Expr, found: MutableMapping[Expr, _Axes]) -> _Axes:
     if node in NOTED_LABELS:
         return _noted(node, NOTED_LABELS[node])
     match node:
         case Transpose(operand, (1, 0)):
-            rows, columns = _found[operand]
+            rows, columns = found[operand]
             return columns, rows
         case Elementwise():
-            return _together([_found[one] for one in node.inputs if one.shape == node.shape])
+            return _together([found[one] for one in node.inputs if one.shape == node.shape])
         case MatMul(left, right) | MaskedMatMul(left, right) if left.ndim == right.ndim == 2:
-            rows = _found[right][0] if _is_scale(left) else _found[left][0]
-            return rows, _found[left][1] if _is_scale(right) else _found[right][1]
+            rows = found[right][0] if _is_scale(left) else found[left][0]
+            return rows, found[left][1] if _is_scale(right) else found[right][1]
         case Index(operand, key) if len(key) == operand.ndim == 2 and None not in key:
-            rows, columns = _found[operand]
+            rows, columns = found[operand]
             return _indexed(rows, key[0]), _indexed(columns, key[1])
         case Pick(operand, (places,), axis) if operand.ndim == 2 and places.ndim == 1:
-            picked = list(_found[operand])
+            picked = list(found[operand])
             labels = picked[axis]
             picked[axis] = labels and AxisLabels(Pick(labels.values, (places,), 0), labels.names)
             return picked[0], picked[1]
         case Compress(operand, mask, before, after) if operand.ndim == 2 and mask.ndim == 1:
-            rows, columns = _found[operand]
+            rows, columns = found[operand]
             kept = rows and AxisLabels(Compress(rows.values, mask, before, after), rows.names)
             return kept, columns
         case AtEntries(operand):
-            return _found[operand]
+            return found[operand]
+        case Final(loop, place) if isinstance(loop, Loop) and place < loop.num_state:
+            return _kept_in(loop, found)[place]
     if isinstance(node, _ALIKE) and node.operands[0].shape == node.shape:
-        return _found[node.operands[0]]
+        return found[node.operands[0]]
     return _NONE
+
+
+def _kept_in(loop: Loop, outside: MutableMapping[Expr, _Axes]) -> list[_Axes]:
+    # The labels that each state has before and after every iteration: it loses those that its body changes.
+    variables = loop.variables
+    given = [*loop.state, None, *loop.given]
+    inside: dict[Expr, _Axes] = {
+        variable: _NONE if one is None else outside.get(one, _NONE)
+        for variable, one in zip(variables, given, strict=True)
+    }
+    states = variables[: loop.num_state]
+    changed = True
+    for _ in range(2 * loop.num_state + 1):
+        found: dict[Expr, _Axes] = dict(inside)
+        for node in topological(loop.body.results, found, _operands):
+            if node not in found:
+                found[node] = _axes(node, found) if node.ndim == 2 else _NONE
+        after = [found[one] for one in loop.body.results]
+        kept = [_alike(inside[one], new) for one, new in zip(states, after, strict=True)]
+        changed = kept != [inside[one] for one in states]
+        inside.update(zip(states, kept, strict=True))
+    return [_NONE] * loop.num_state if changed else kept
+
+
+def _alike(one: _Axes, other: _Axes) -> _Axes:
+    return (one[0] if one[0] == other[0] else None), (one[1] if one[1] == other[1] else None)
 
 
 def _noted(node: Expr, labels: Expr | npt.NDArray[Any]) -> _Axes:

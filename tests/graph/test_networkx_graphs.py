@@ -68,3 +68,17 @@ def test_networkx_functions_of_a_matrix_name_its_graph(name: str) -> None:
     with pytest.raises((AttributeError, UnsupportedError), match=r"NetworkX takes mn.graph.to_networkx\(A\)"):
         getattr(nx, name)(A)
     assert getattr(nx, name)(mn.graph.to_networkx(A)) == getattr(nx, name)(G)
+
+
+def test_labels_go_through_loops_that_keep_them() -> None:
+    A = mn.asarray(nx.DiGraph([("a", "b"), ("b", "a"), ("b", "c"), ("c", "a")]))
+    kept = mn.iterate(lambda x: x @ A + A, A, max_iterations=3)[0]
+    assert kept.labels.tolist() == ["a", "b", "c"]
+    assert kept.T.labels.tolist() == ["a", "b", "c"]
+    assert kept[1:].labels.tolist() == ["b", "c"]
+    moved = mn.iterate(lambda x: x[mn.asarray(np.array([1, 2, 0]))], A, max_iterations=3)[0]
+    assert moved.labels is None
+    assert moved.T.labels.tolist() == ["a", "b", "c"]
+    (one, other), _ = mn.iterate(lambda pair: (pair[1] * 2, pair[0][::-1]), (A, A + A), max_iterations=2)
+    assert one.labels is None
+    assert other.labels is None

@@ -118,6 +118,7 @@ ONE_IMPORTER = {
     "matnb/session/stored_layouts.py": LARGE,
     "matnb/tables/choosing.py": LARGE,
     "matnb/tables/conversions.py": LARGE,
+    "matnb/tables/drawing.py": LARGE,
     "matnb/tables/frame.py": LARGE,
     "matnb/tables/joining.py": LARGE,
     "matnb/tables/group_keys.py": LARGE,

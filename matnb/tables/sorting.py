@@ -139,6 +139,7 @@ def _columns_of(table: Table, by: str | Sequence[str], caller: str) -> tuple[str
 
 def _at(table: Table, places: DistArray) -> Table:
     made = type(table)({name: at_places(one, places) for name, one in table.items()}, table._complete)
+    made._keys = table._keys
     return reordered(made, table)
 
 

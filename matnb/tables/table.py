@@ -22,6 +22,7 @@ from matnb.tables import numbers as _numbers  # noqa: F401  gives arrays the met
 from matnb.tables.aggregates import METHODS
 from matnb.tables.choosing import constant, is_one_value
 from matnb.tables.columns import Column, TextColumn, as_column, check_length, is_missing
+from matnb.tables.drawing import draw_table
 from matnb.tables.frame import FrameMethods
 from matnb.tables.group_keys import groupby
 from matnb.tables.groups import keyed
@@ -295,7 +296,9 @@ class Table(FrameMethods):
         """
         sizes = self.groupby(list(self.columns) if name is None else name).size("count")
         order = np.argsort(-sizes["count"], kind="stable")
-        return sizes._rows(order)._look()
+        found = sizes._rows(order)
+        found._keys = sizes._keys
+        return found._look()
 
     def describe(self, include: Any = None, exclude: Any = None) -> Table:
         """Return statistics of every column, as pandas does with ``include="all"``, or of some kinds.
@@ -514,23 +517,7 @@ class Table(FrameMethods):
         return self.__array__(dtype)
 
     def __matnb_plot__(self, axes: Any) -> Any:
-        # Lines over times or the keys of groups, bars over text, and without these lines over row numbers.
-        names = [name for name, one in self.items() if _is_numeric(one, booleans=True)]
-        over = next((name for name in self.columns if name not in names or name in self._keys), None)
-        names = [name for name in names if name != over]
-        if not names:
-            raise DTypeError(f"plot of a table without a column of numbers; it has {', '.join(self.columns)}")
-        self._check_limit()
-        self._computed()
-        places = np.arange(len(self)) if over is None else np.asarray(self[over])
-        is_text = over is not None and isinstance(self[over], TextColumn)
-        for name in names:
-            (axes.bar if is_text else axes.plot)(
-                places.astype(str) if is_text else places, np.asarray(self[name]), label=name
-            )
-        axes.set_xlabel("row" if over is None else over)
-        axes.set_ylabel(names[0]) if len(names) == 1 else axes.legend()
-        return axes
+        return draw_table(self, axes, self._keys)
 
     # What it looks like
 

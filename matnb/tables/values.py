@@ -105,7 +105,9 @@ def counted(column: Column, name: str, normalize: bool, ascending: bool, dropna:
         counts = np.concatenate([counts, asarray(np.array([missing]))])
     order = np.argsort(counts if ascending else -counts, kind="stable")
     shown = {"proportion": counts / counts.sum()} if normalize else {"count": counts}
-    return Table({name: as_column(keys)._plain(), **shown})._rows(order)._look()
+    found = Table({name: as_column(keys)._plain(), **shown})._rows(order)
+    found._keys = (name,)
+    return found._look()
 
 
 def most_frequent(column: Column) -> npt.NDArray[Any]:

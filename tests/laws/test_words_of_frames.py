@@ -316,3 +316,19 @@ def test_results_of_groups_are_drawn() -> None:
     assert axes.lines[0].get_ydata().tolist() == [1.0, 2.0]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("when", "tip")
     assert len(mn.plot(t.groupby("zone")["tip"].sum(), ax=Figure().subplots()).patches) == 2
+
+
+def test_counts_are_drawn_over_their_values() -> None:
+    t = mn.table({"k": [7, 5, 7, 2, 7, 5], "f": [1.5, 0.5, 1.5, 1.5, 0.5, 1.5], "b": [True] * 5 + [False]})
+    for name in t.columns:
+        wanted = t.to_pandas()[name].value_counts()
+        found = t[name].value_counts()
+        for counts in (found, t.value_counts(name), found.sort_values(found.columns[0])):
+            axes = mn.plot(counts, ax=Figure().subplots())
+            drawn = {one.get_x() + one.get_width() / 2: one.get_height() for one in axes.patches}
+            over = dict(enumerate(counts["count"].tolist())) if name == "b" else wanted.to_dict()
+            assert drawn == pytest.approx(over)
+            assert (axes.get_xlabel(), axes.get_ylabel()) == counts.columns
+    days = mn.table({"when": pd.to_datetime(["2024-01-03", "2024-01-01", "2024-01-03"])})
+    (line,) = mn.plot(days["when"].value_counts(), ax=Figure().subplots()).lines
+    assert line.get_ydata().tolist() == [1, 2]

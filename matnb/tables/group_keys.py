@@ -121,6 +121,14 @@ def _key_of(table: Table, given: Any) -> tuple[str, AnyColumn]:
     if isinstance(given, str):
         return given, table[given]
     if not isinstance(given, Column | DistArray | np.ndarray):
+        if hasattr(given, "freq") and isinstance(key := getattr(given, "key", None), str):  # pandas' Grouper
+            freq = getattr(given.freq, "freqstr", "D")
+            raise OptionError(f"groupby of a Grouper: write t.groupby({key!r}, freq={freq!r})")
+        if hasattr(given, "categories") or hasattr(given, "cat"):
+            raise OptionError(
+                'groupby of categories: write t.groupby(bin=np.digitize(t["fare"], bins, right=True)), which '
+                "numbers the bins of pd.cut from 1"
+            )
         raise OptionError(f"groupby of {given!r}: give names of columns, or columns")
     column = column_from("key", given)
     return _name_of(table, column), column

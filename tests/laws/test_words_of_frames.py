@@ -240,6 +240,25 @@ def test_pivots_of_means_are_those_of_pandas(rows: list[Any]) -> None:
     np.testing.assert_allclose(np.asarray(made), wanted.to_numpy())
 
 
+def test_groupers_and_bins_of_pandas_are_told_as_groups() -> None:
+    frame = pd.DataFrame(
+        {"at": pd.date_range("2024-01-01", periods=5, freq="10h"), "fare": [1.0, 5, 2, 9, 7]}
+    )
+    t, bins = mn.table(frame), [0, 2, 5, 10]
+    cut = pd.cut(frame["fare"], bins)
+    wanted = frame.groupby(pd.Grouper(key="at", freq="D"))["fare"].sum()
+    for by, sums in (
+        (pd.Grouper(key="at", freq="D"), wanted),
+        (cut, frame.groupby(cut, observed=True)["fare"].sum()),
+        (pd.Categorical(cut), frame.groupby(cut, observed=True)["fare"].sum()),
+    ):
+        with pytest.raises(MatnbError, match="write t") as told:
+            t.groupby(by)
+        way = re.search(r"t\.groupby\(.*\)", str(told.value))
+        assert way is not None
+        assert eval(way[0], {"t": t, "np": np, "bins": bins})["fare"].sum()["fare"].tolist() == sums.tolist()
+
+
 ORDER = ["S", "M", "L"]
 SIZES = pd.Categorical(["L", None, "S", "M"], ORDER, ordered=True)
 

@@ -19,7 +19,7 @@ _INSTEAD = ways(
         "to_list": "x.tolist()", "getnnz": "x.nnz", "flat": "x.ravel()", "dt": "t[name].dt, of times",
         "to_pandas to_frame": "pandas.DataFrame(np.asarray(x))",
         "name": "the name itself: t[name]", "rank": "scipy.stats.rankdata(np.asarray(x))",
-        "head": "x[:5]", "tail": "x[-5:]", "iloc iat": "x[rows, columns]",
+        "head": "x[:5]", "tail": "x[-5:]", "iloc iat": "x[n], or x[rows, columns]",
         "loc at": "x[rows, columns], or, where rows have labels, A[A.labels == label]",
         "isna isnull": "np.isnan(x)", "notna notnull": "~np.isnan(x)", "dropna": "x[~np.isnan(x)]",
         "fillna": "np.where(np.isnan(x), value, x)", "sort_values": "np.sort(x)",

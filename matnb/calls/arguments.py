@@ -169,7 +169,7 @@ def argument_error(
         unknown = []
     names = [name for name, one in (known or {}).items() if one.kind in _NAMED and name != "self"]
     if unknown:
-        is_array = hasattr(args[0] if args else None, "expression")
+        is_array = bool(args) and hasattr(type(args[0]), "expression")  # of the class: it may not be made yet
         advice = [
             f"np.nan{called}(x) skips NaN; x.{called}() does not, as NumPy's"
             if name == "skipna" and is_array

@@ -481,7 +481,7 @@ def _first_edge(file: File, skip: int, marks: bytes) -> tuple[int, int, int, tup
             if names and are_ids:
                 raise file.error(
                     f"{names[0]!r} is not a whole number: if it is the name of a column, skip={names[1]} "
-                    "leaves that line out",
+                    'leaves that line out, and kind="csv" reads a table',
                     names[1],
                 )
             if not names and kept > 1 and not re.match(rb"[-+0-9]", words[0]):

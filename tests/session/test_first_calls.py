@@ -17,12 +17,13 @@ def test_the_first_call_of_a_kernel_in_a_process_is_marked() -> None:
         finished: list[RunFinished] = []
         session.subscribe(lambda event: timed.extend(getattr(event, "tasks", ())))
         session.subscribe(lambda event: finished.append(event) if isinstance(event, RunFinished) else None)
-        A = mn.asarray(sp.random_array((300, 300), density=0.1, format="csr", rng=0)).persist()
+        A = mn.asarray(sp.random_array((1000, 1000), density=0.5, format="csr", rng=0)).persist()
         marks = []
-        for number in range(2):
+        for number in range(50):
             timed.clear()
-            (A @ np.arange(number, number + 300.0)).compute()
+            (A @ np.arange(number, number + 1000.0)).compute()
             marks.append([task.compiled for task in timed if task.kind == "product"])
-        assert marks == [[True], [False]]
+        # SciPy does the first ones, until it had as much to do as the compiler has.
+        assert (marks[0], marks[-1]) == ([True], [False])
         assert finished[-1].imbalance == 1.0
     mn.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from math import prod
 
 import numpy as np
@@ -52,13 +53,20 @@ def check_incoming(data: object) -> None:
     """Refuse to read data into this process that is not in it yet, if it is above the session's limit.
 
     What comes in is bounded as what goes out: an array of Dask's, or a dataset in a file, would go through
-    this process as a whole. A NumPy array is here already, and is never refused.
+    this process as a whole. A NumPy array is here already, and is never refused, but where it is a file that
+    is mapped into memory and larger than that.
 
     Raises
     ------
     TooLargeError
         With the numbers, and what to do.
     """
+    if isinstance(data, np.memmap) and data.nbytes > (memory := _physical_memory()):
+        raise TooLargeError(
+            f"a mapped file of shape {data.shape} {data.dtype} is {bytes_text(data.nbytes)}, and there are "
+            f"{bytes_text(memory)} of memory here: give a part of it, as in mn.asarray(x[:1000]), or go "
+            "through its parts in batches with mn.sources.calls"
+        )
     size = bytes_elsewhere(data)
     if not size or size <= (limit := evaluator().limit()):
         return
@@ -70,6 +78,10 @@ def check_incoming(data: object) -> None:
         "reduction of it, or its parts in batches with mn.sources.calls, or read the file it comes from with "
         f"mn.load, {RAISE}; np.asarray(x), which takes so much memory here, is not refused"
     )
+
+
+def _physical_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def converted_bytes(node: Expr, dtype: np.dtype | None) -> int:

@@ -392,7 +392,11 @@ _DRAWN = tuple(name for name in vars(Generator) if not name.startswith("_"))
 
 
 def default_rng(seed: int | None = None) -> Generator:
-    """Return a Generator; the same seed gives the same arrays, None takes one from the operating system."""
+    """Return a Generator; the same seed gives the same arrays, None takes one from the operating system.
+
+    The numbers are drawn on the workers, whatever the cuts, and are not those of NumPy's generators: for
+    these write ``mn.asarray(np.random.default_rng(seed).normal(size=n))``.
+    """
     if seed is None:
         seed = secrets.randbits(63)
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:

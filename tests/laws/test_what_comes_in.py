@@ -19,6 +19,7 @@ import scipy.sparse as sp
 import matnb as mn
 from matnb.blocks.foreign import bytes_elsewhere
 from matnb.errors import MatnbError, TooLargeError
+from matnb.lazy import limits
 from matnb.learn import KMeans, LogisticRegression, Ridge
 from matnb.session import Session
 from matnb.sources import memory
@@ -219,3 +220,19 @@ def test_the_limit_is_that_of_the_session(session) -> None:
         assert mn.asarray(da.ones(COUNT)).shape == (COUNT,)
     with mn.start(workers=1, threads=1, compute_limit=8 * 100), pytest.raises(MatnbError):
         mn.asarray(da.ones(101))
+
+
+@pytest.mark.parametrize("use", [mn.asarray, mn.array, lambda x: mn.ones(4) @ x])
+def test_a_mapped_file_larger_than_memory_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: Callable[[Any], Any]
+) -> None:
+    with mn.start(processes=False):
+        np.save(tmp_path / "x.npy", np.arange(20.0).reshape(4, 5))
+        mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+        np.testing.assert_array_equal(mn.asarray(mapped), np.arange(20.0).reshape(4, 5))
+        monkeypatch.setattr(limits, "_physical_memory", lambda: 100)
+        with pytest.raises(
+            TooLargeError, match=r"mapped file of shape \(4, 5\) float64 is 160 B.*asarray\(x"
+        ):
+            use(mapped)
+        np.testing.assert_array_equal(mn.asarray(mapped[:2]), np.arange(10.0).reshape(2, 5))

@@ -82,7 +82,7 @@ def test_names_of_columns_are_told_from_names_of_vertices(write_file):
     ):
         read(path)
     assert read(path, skip=2) == [[0, 3, 0], [0, 0, 4], [0, 0, 0]]
-    with pytest.raises(FileFormatError, match="number the names first"):
+    with pytest.raises(FileFormatError, match="a list of names is read by"):
         read(write_file("b.txt", "alice bob\nbob carol\n"))
 
 

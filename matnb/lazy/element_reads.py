@@ -124,11 +124,12 @@ def _made(node: Expr, live: dict[int, Expr] | None) -> Block:
         kind = kind_of(node)
         with _lock:
             _series.num_ahead = _series.num_ahead * _AHEAD_GROWTH if kind == _series.kind else 1
-            _series.kind, most = (
-                kind,
-                min(_series.num_ahead, _AHEAD_BYTES // max(1, node.size * node.dtype.itemsize)) - 1,
-            )
-        later = _later_steps(node, kind, list(live.copy().values()), most) if most > 0 else []
+            _series.kind = kind
+            num_ahead = _series.num_ahead
+        most = min(num_ahead, _AHEAD_BYTES // max(1, node.size * node.dtype.itemsize)) - 1
+        # In a loop that asks in every turn nothing is newer, and nothing is copied.
+        is_newest = next(reversed(live.values()), None) is node
+        later = [] if most < 1 or is_newest else _later_steps(node, kind, list(live.copy().values()), most)
         if later:
             evaluator().persist([node, *later])
     return evaluator().value(node)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -75,8 +74,6 @@ def _own(table: Table) -> set[Expr]:
 
 
 def _expressions(values: Any) -> set[Expr]:
-    if isinstance(values, Mapping):
-        return {one for each in values.values() for one in _expressions(each)}
     if isinstance(values, Column):
         parts = (values.codes, values.missing) if values.may_miss else (values.codes,)
         return {one.expression for one in parts if isinstance(one, DistArray)}

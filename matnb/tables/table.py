@@ -382,7 +382,7 @@ class Table(FrameMethods):
         >>> P.row_labels.tolist(), P.column_labels.tolist()
         (['a', 'b'], [7, 9])
         """
-        if combine in METHODS and combine not in ("sum", "min", "max", "first", "last"):
+        if combine in METHODS and combine not in _COMBINED:
             if values is None:
                 raise OptionError(f"pivot(combine={combine!r}): give values=, the column that it is of")
             found = self.groupby([rows, columns])[values].agg(combine)

@@ -24,6 +24,7 @@ import scipy.sparse as sp
 
 import matnb as mn
 from laws.memory_cases import CASES, MemoryCase, graph, power_law
+from matnb.blocks.kernels.compiled import compile_always
 from matnb.errors import TooLargeError
 from matnb.events import Event, RunStarted
 
@@ -109,6 +110,7 @@ def sampled_apart(
 def main(sizes: Sequence[int], numbers: Sequence[int], with_power_law: bool) -> None:
     """Sample cases at some sizes, and write what each takes."""
     warnings.simplefilter("ignore")  # of values that do not matter here, such as logarithms of negative ones
+    compile_always()  # so that the first, small call starts Numba and compiles, and what is sampled does not
     cases = [(number, CASES[number]) for number in numbers]
     with mn.start(workers=1, threads=2, memory_limit=LIMIT, memo="off") as session:
         for number, case in cases:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Protocol
 
 from matnb.blocks.formats import Block, NumericArray, to_numpy
@@ -97,20 +98,20 @@ def looking_only() -> Iterator[None]:
 def shown(node: Expr, starts: bool = False) -> ArrayFacts:
     """Return what is known of an expression, to be shown; what is cheap is computed, and nothing raised.
 
-    In a cell that is being recorded nothing is computed.
-
     Parameters
     ----------
     starts
         Whether a session may start for it.
     """
-    looks = _looks_only.get() or bool(node.free) or active_recording() is not None or is_calling()
+    looks = _looks_only.get() or bool(node.free) or is_calling()
+    facts = ArrayFacts(node.shape, node.dtype.name, node.sparse)
     for may_start in (None,) if looks else (starts, None):
         try:
-            return _evaluator.facts(node, True, may_start)
+            facts = _evaluator.facts(node, True, may_start)
+            break
         except Exception:  # whatever a user's own types or options do, a name can be looked at
             continue
-    return ArrayFacts(node.shape, node.dtype.name, node.sparse)
+    return replace(facts, in_cell=active_recording() is not None)
 
 
 def asked(node: Expr, what: str) -> NumericArray:

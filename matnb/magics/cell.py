@@ -276,7 +276,8 @@ class Cell:
                 scopes.callback(follow_sessions(progress.follow))  # one that starts in the cell, too
                 _stop_with(active_session(), scopes)
                 out = None if chosen.nowait else chosen.out
-                done = run_cell(code, self._shell.user_ns, chosen.keep, out)
+                with looking_only() if chosen.lazy else nullcontext():
+                    done = run_cell(code, self._shell.user_ns, chosen.keep, out)
                 self.names = list(done.program.roots)
                 self.values = {name: ref(one) for name, one in last_values(done.value, out or LAST_VALUE)}
                 value = self._computed(done, scopes)

@@ -45,7 +45,8 @@ def _facts_line(facts: ArrayFacts) -> str:
     words.append(_blocks(facts) if facts.stored else _state(facts))
     if facts.why_not:
         words.append(facts.why_not)
-    if not facts.stored and not facts.value and facts.expression and not facts.is_given:
+    is_told = facts.expression and not facts.is_given and not facts.in_cell  # who runs a line knows it
+    if not facts.stored and not facts.value and is_told:
         words[-1] += f": {_shortened(facts.expression)}"
     return f"{', '.join(words)}{_way(facts)}"
 
@@ -62,7 +63,12 @@ def _way(facts: ArrayFacts) -> str:
     # How to get the values.
     if facts.stored or facts.value or facts.is_given or facts.is_open:
         return ""
-    return "; run it in a %%distmat cell or call .compute()"
+    return f"; {way_text(facts.in_cell)}"
+
+
+def way_text(in_cell: bool) -> str:
+    """Return how the values of an array are seen that are not cheap, in a ``%%distmat`` cell or elsewhere."""
+    return "print(x.compute()) shows it" if in_cell else "run it in a %%distmat cell or call .compute()"
 
 
 def array_html(facts: ArrayFacts) -> str:

@@ -41,6 +41,8 @@ class ArrayFacts:
         Of what is not computed, or None.
     statistics
         Of the elements, such as ("min", "0.5"), as far as they are remembered.
+    in_cell
+        Whether it is looked at by a ``%%distmat`` cell that still runs.
     """
 
     shape: tuple[int, ...]
@@ -60,6 +62,7 @@ class ArrayFacts:
     is_open: bool = False
     expected_bytes: int | None = None
     statistics: tuple[tuple[str, str], ...] = ()
+    in_cell: bool = False
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,11 @@ from matnb.lazy.indexing.dynamic import has_window, read_windows, windows_of, wr
 from matnb.lazy.indexing.fancy import assigned, indexed
 from matnb.lazy.indexing.keys import with_new_axes, without_axes
 from matnb.lazy.labels import row_by_label
+from matnb.lazy.recording import active_recording
 from matnb.lazy.reductions import where
 from matnb.lazy.ufuncs import astype, call
 from matnb.ops.indexing import Pick, PutWhere
+from matnb.pictures.arrays import way_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -478,7 +480,7 @@ class Selection(DistArray):
         if mask.size <= _MOST_COUNTED and shown(reductions.count_nonzero(mask), starts).value:
             return ""
         told = f"<elements of {values.shape} {values.dtype} that booleans of shape {mask.shape} pick"
-        return f"{told}; run it in a %%distmat cell or call .compute()>"
+        return f"{told}; {way_text(active_recording() is not None)}>"
 
     def __repr__(self) -> str:
         return self._pending(starts=hasattr(sys, "ps1")) or super().__repr__()

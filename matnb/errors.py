@@ -148,6 +148,10 @@ class FileContentWarning(UserWarning):
     """A file that was read, but may mean something else than it was read as."""
 
 
+class LostWriteWarning(UserWarning):
+    """A change of a part of an array that nothing refers to, so that nobody sees it."""
+
+
 class StoredZerosWarning(UserWarning):
     """A computed graph that stores entries which are 0, and which an algorithm counts as edges."""
 

@@ -19,7 +19,7 @@ from matnb.blocks.layout import Layout
 from matnb.errors import DTypeError, NotScalarError, OptionError, ShapeError, UnsupportedError, no_attribute
 from matnb.expr.client_data import given
 from matnb.expr.nodes import Data, Expr
-from matnb.lazy import reductions, ufuncs
+from matnb.lazy import lost_writes, reductions, ufuncs
 from matnb.lazy.element_reads import chunks_of, note_iteration, value_of
 from matnb.lazy.evaluator import evaluator, shown
 from matnb.lazy.foreign_names import as_numpy, asks, instead_of, is_in_matplotlib, refuse_dask
@@ -103,16 +103,6 @@ class Known:
         return self.size * self.itemsize
 
     @property
-    def real(self) -> Any:
-        """The real parts."""
-        return recorded(np.real)(self)
-
-    @property
-    def imag(self) -> Any:
-        """The imaginary parts."""
-        return recorded(np.imag)(self)
-
-    @property
     def mT(self) -> Any:
         """The matrices of the last two axes transposed."""
         return recorded(np.matrix_transpose)(self)
@@ -158,6 +148,8 @@ class Methods:
 
     __slots__ = ()
 
+    _expression: Expr
+
     # Each is NumPy's function of that name with the array first.
 
     argmax = _method("argmax")
@@ -185,6 +177,28 @@ class Methods:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise NotImplementedError
+
+    @property
+    def real(self) -> Any:
+        """The real parts."""
+        return recorded(np.real)(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self[...] = value + 1j * self.imag if self._expression.dtype.kind == "c" else value
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary parts."""
+        return recorded(np.imag)(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self._expression.dtype.kind != "c":
+            raise DTypeError(
+                f"x.imag = ... on {self._expression.dtype}, which has no imaginary part: x = x + 1j * ..."
+            )
+        self[...] = self.real + 1j * value
 
     def reshape(self, *shape: Any, order: str | None = "C", copy: bool | None = None) -> Any:
         """Return the elements, last axis fastest, in another shape; -1 is what the others leave."""
@@ -647,6 +661,8 @@ class DistArray(Methods, Operators, Values):
     def __del__(self) -> None:
         _live.pop(id(self), None)
         _live_nodes.pop(id(self), None)
+        if id(self) in lost_writes.noted:
+            lost_writes.forget(self)
 
     def _recorded(self, node: Expr) -> DistArray:
         return wrap(node)
@@ -861,6 +877,7 @@ class DistArray(Methods, Operators, Values):
         record = active_recording()
         if record is not None:
             record.note(version)
+        lost_writes.note_write(self)
         self._expression = _live_nodes[id(self)] = version
 
     def __copy__(self) -> DistArray:
@@ -912,7 +929,7 @@ class DistArray(Methods, Operators, Values):
         if self.ndim == 1 and not node.free:
             return itertools.chain.from_iterable(chunks_of(node))
         note_iteration(node)
-        return map(DistArray(node).__getitem__, range(self.shape[0]))
+        return map(lost_writes.noted_row, map(DistArray(node).__getitem__, range(self.shape[0])))
 
     def __reversed__(self) -> Iterator[Any]:
         return iter(self[::-1])

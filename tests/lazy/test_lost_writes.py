@@ -1,0 +1,97 @@
+"""A change of a part that nothing refers to is told; NumPy's parts are views and say what was meant."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import matnb as mn
+from matnb.errors import DTypeError, LostWriteWarning
+
+pytestmark = pytest.mark.usefixtures("interpreter")
+LOST = [
+    "q[1][2] = 4",
+    "q[1][2] += 4",
+    "q.T[0] = 7",
+    "q[...][0] = 1",
+    "q.ravel()[:3] = 1",
+    "q.reshape(-1)[0] = 2",
+    "q.reshape(2, 6)[0].fill(8)",
+    "q[1:3].fill(8)",
+    "q[2].sort()",
+    "q[:, 1].partition(1)",
+    "np.add(x, 1, out=q[1])",
+    "np.sum(q, axis=0, out=q[0])",
+    "x.clip(0, 1, out=q[1])",
+    "np.copyto(q[0], 3)",
+    "np.put(q[0], [1], 5)",
+    "np.putmask(q[0], q[0] > 1, 4)",
+    "np.fill_diagonal(q[1:, 1:], 5)",
+    "np.add.at(q[0], [1, 2], 1)",
+    "c.imag[:] = 0",
+    "c.real[0] = 9",
+    "for row in q: row[:] = 0",
+    "for row in q:\n    row -= row.mean()",
+    "for i, row in enumerate(q):\n    row[0] = i",
+    "for row, other in zip(q, 2 * q):\n    row += other",
+    "def f():\n    q[0][1] = 9\nf()",
+    "[row.fill(1) for row in q]",
+]
+KEPT = [
+    "q[1, 2] = 4",
+    "q[1] += 4",
+    "q += 1",
+    "x.sort()",
+    "np.add(x, 1, out=x)",
+    "r = q[1].copy()\nr[0] = 1\nseen = r.sum()",
+    "y = np.add(x, 1, out=q[1].copy())\nseen = y.sum()",
+    "def f(y):\n    y[0] = 1\n    return y\nseen = f(q.copy()).sum()",
+    "def f(y):\n    y[0] = 1\n    return y.sum()\nseen = f(q.copy())",
+    "rows = []\nfor row in q.copy():\n    row[0] = 1\n    rows.append(row)\nseen = sum(rows)",
+    "seen = 0\nfor y in map(lambda i: q.copy(), range(3)):\n    y[0] = 1\n    seen += y.sum()",
+    "seen = 0\nfor i in range(3):\n    y = q.copy()\n    y[0] = i\n    seen += y.sum()",
+    "x[0] = 1; x = -x; seen = x",
+    "held = [q.copy()]\nheld[0][0] = 1\nseen = held[0]",
+    "c.imag = 0",
+    "c.real = [1, 2, 3]",
+    "x.real = 2",
+]  # fmt: skip
+
+
+def after(code: str, library: object) -> tuple[list[np.ndarray], int]:
+    """Run a user's code on arrays of a library; what they are then, and the warnings' number."""
+    arrays = {"q": np.arange(12.0)[::-1].reshape(3, 4), "x": np.arange(4.0)[::-1], "c": np.arange(3) + 2j}
+    names = {"np": np} | {name: library.array(one) for name, one in arrays.items()}  # type: ignore[attr-defined]
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        exec(compile(code, "a cell", "exec"), names)
+    told = [one for one in found if issubclass(one.category, LostWriteWarning)]
+    assert {one.filename for one in told} <= {"a cell"}, "it is told at the user's line"
+    return [np.asarray(names[name]) for name in (*arrays, *(["seen"] if "seen" in names else []))], len(told)
+
+
+@pytest.mark.parametrize("code", LOST)
+def test_a_change_that_nobody_sees_is_told(code: str) -> None:
+    ours, told = after(code, mn)
+    assert told
+    theirs, _ = after(code, np)
+    assert any(not np.array_equal(one, other) for one, other in zip(ours, theirs, strict=True)), (
+        "NumPy's is seen"
+    )
+
+
+@pytest.mark.parametrize("code", KEPT)
+def test_a_change_that_is_seen_is_not_told(code: str) -> None:
+    ours, told = after(code, mn)
+    assert not told
+    theirs, _ = after(code, np)
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_real_numbers_have_no_imaginary_part_to_set() -> None:
+    x = mn.zeros(3)
+    with pytest.raises(DTypeError, match=r"x \+ 1j"):
+        x.imag = 1

@@ -62,11 +62,44 @@ body.jp-Notebook { background: var(--jp-layout-color0); color: var(--jp-content-
   :root { color-scheme: light; }
   .jp-InputArea-editor .highlight pre { white-space: pre-wrap; overflow-wrap: anywhere; }
   body.jp-Notebook { max-width: none; padding: 0; }
-  .jp-Cell-outputWrapper svg, .jp-RenderedImage, .jp-RenderedHTMLCommon tr { break-inside: avoid; }
-  h1, h2, h3 { break-after: avoid; }
+  .jp-Cell-outputWrapper svg, .jp-RenderedImage, .jp-RenderedHTMLCommon tr, .jp-Cell-inputWrapper {
+    break-inside: avoid;
+  }
+  h1, h2, h3, .jp-Cell-inputWrapper { break-after: avoid; }
+  /* Paper does not scroll: text and cells of tables are broken, between words where there are some. */
+  .jp-OutputArea-output, .jp-OutputArea-output * { overflow: visible !important; }
+  .jp-OutputArea-output :is(pre, td, th) {
+    white-space: pre-wrap !important; word-break: normal !important; overflow-wrap: break-word;
+  }
 }
 </style>
 {%- endblock -%}
+"""
+
+
+# What is wider than a sheet is made smaller before it is broken, which no style can ask for. Only what is
+# printed here has a script: it sees the page as it is on paper, 7.7 inches of a sheet of 8.5.
+_FITTING = """\
+<style>
+html body.jp-Notebook { width: 739px; margin: 0; }
+.jp-OutputArea-output:not(.matnb-broken) :is(pre, td, th) { white-space: pre !important; }
+.matnb-torn :is(pre, td, th) { overflow-wrap: anywhere !important; }
+</style>
+<script>
+for (const shown of document.querySelectorAll(".jp-OutputArea-output")) {
+  const fits = smallest => {
+    shown.style.zoom = 1;
+    const wide = shown.scrollWidth, room = shown.clientWidth;
+    const ratio = wide > room ? room / (wide + 4) : 1;  // as lengths are rounded
+    shown.style.zoom = Math.max(ratio, smallest);
+    return ratio >= smallest;
+  };
+  if (fits(0.5)) continue;
+  shown.classList.add("matnb-broken");
+  if (fits(0.35)) continue;
+  shown.classList.add("matnb-torn");
+}
+</script>
 """
 
 
@@ -111,8 +144,10 @@ def page_of(book: NotebookNode, notebook: Path, ending: str = "") -> str:
         When it would load something from elsewhere.
     """
     from nbconvert import HTMLExporter
+    from traitlets.config import Config
 
     exporter = HTMLExporter(
+        config=Config(HighlightMagicsPreprocessor={"languages": {"%%distmat": "python"}}),
         raw_template=_TEMPLATE,
         embed_images=True,
         exclude_input_prompt=True,
@@ -223,7 +258,7 @@ def pdf_of(page: str, browser: str) -> bytes:
     """
     with temporary_folder("print-") as folder:
         source, target = Path(folder, "page.html"), Path(folder, "page.pdf")
-        source.write_text(page, encoding="utf-8", newline="\n")
+        source.write_text(page_to_print(page), encoding="utf-8", newline="\n")
         command = [
             browser, "--headless=new", "--disable-gpu", "--no-first-run", "--disable-extensions",
             "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -241,6 +276,12 @@ def pdf_of(page: str, browser: str) -> bytes:
             said = " ".join(done.stderr.split()[-40:]) or f"status {done.returncode}"
             raise PrintError(f"{browser} did not print the page: {said}")
         return _without_date(target.read_bytes())
+
+
+def page_to_print(page: str) -> str:
+    """Return a page as it looks on paper, whose outputs become as small as a sheet is wide."""
+    head, end, tail = page.replace("@media print", "@media all").rpartition("</body>")
+    return f"{head}{_FITTING}{end}{tail}"
 
 
 def _without_date(printed: bytes) -> bytes:

@@ -289,11 +289,11 @@ class Cell:
             if chosen.nowait and chosen.out is not None:
                 self._shell.user_ns[chosen.out] = value
             is_silent = DisplayHook.semicolon_at_end_of_expression(self._cell)
+            if isinstance(value, Later) and chosen.nowait and not self._live:
+                wait_here(value)  # what is shown here and further down must not depend on the time
             if not is_silent and chosen.out is None:
                 with looking_only() if chosen.lazy else nullcontext():
                     displayhook_of(self._shell)(value)
-            if isinstance(value, Later) and chosen.nowait and not self._live:
-                wait_here(value)  # what is shown further down must not depend on the time
         if not is_silent and not chosen.nowait:
             self._tell(done)
 

@@ -166,10 +166,10 @@ class Later:
 
     def facts(self, live: bool = True) -> LaterFacts:
         """Return what is shown of it; what depends on the time only ``live``."""
-        if not live:
-            return LaterFacts(self.names)
         state, seconds = self._state, None
-        if self._begin_seconds is not None:
+        if not (live or state in ("done", "failed")):
+            return LaterFacts(self.names)
+        if live and self._begin_seconds is not None:
             seconds = self._seconds if self.done else time.monotonic() - self._begin_seconds
         if state == "running" and self._stopping is not None and self._stopping.is_asked(self._thread):
             state = "cancelling"

@@ -30,6 +30,13 @@ def test_the_cell_ends_when_its_work_has_ended(shell):
     assert unasked() is None
 
 
+def test_what_the_cell_shows_is_how_the_work_ended(shell, capsys):
+    run(shell, f"%%distmat --nowait\n{SLOW}")
+    assert capsys.readouterr().out.strip().endswith("done: 2 results, x, n")
+    run(shell, f"%%distmat --nowait\n{SINGULAR}\nw")
+    assert "failed: 1 result, w; SingularError: " in capsys.readouterr().out
+
+
 def test_a_live_cell_does_not_wait(shell):
     run(shell, "%config DistMat.display = 'live'")
     run(shell, f"%%distmat --nowait --out job\n{SLOW.replace('3000', '10**8')}")

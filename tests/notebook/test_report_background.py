@@ -47,5 +47,6 @@ def test_the_page_does_not_depend_on_the_time(tmp_path):
             patch.setenv("TEST_SECONDS", str(seconds))
             assert report(tmp_path, SETUP, WORKS, sleeps, "%distmat status", "mn.monitor()", "job") == 0
         pages.append((tmp_path / "page.html").read_bytes())
+        assert b"done: 2 results, x, n<" in pages[-1]
     assert pages[0] == pages[1]
     assert b" kept, " in pages[0]

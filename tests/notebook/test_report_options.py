@@ -13,7 +13,7 @@ from playwright.sync_api import sync_playwright
 
 from matnb.balance.trace import Trace
 from matnb.cli import main
-from matnb.cli.page import page_of, pdf_of
+from matnb.cli.page import page_of, page_to_print, pdf_of
 
 pytestmark = pytest.mark.notebook
 
@@ -190,3 +190,45 @@ def test_the_page_follows_the_theme_and_is_printed_light(tmp_path: Path, chromiu
     for (medium, theme), (ground, ink, code) in looks.items():
         is_dark = (medium, theme) == ("screen", "dark")
         assert (sum(ground) < 150, sum(ink) > 600, sum(code) < 250) == (is_dark,) * 3, (medium, theme)
+
+
+WIDE = """<table><tr>{}</tr></table><div style="overflow-x:auto"><table style="white-space:pre">
+<tr>{}</tr></table></div>"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("num_columns", [3, 12, 25, 60])
+def test_what_is_wider_than_a_sheet_is_whole_on_it(tmp_path: Path, chromium: str, num_columns: int) -> None:
+    cells = [f"<td>column {place} is 1234567.{place}</td>" for place in range(num_columns)]
+    book = book_of("1")
+    book.cells[0].outputs = [
+        nbformat.v4.new_output("display_data", {"text/html": WIDE.format("".join(cells), "".join(cells))}),
+        nbformat.v4.new_output("stream", text="a word " * 4 * num_columns + "\n" + "x" * 20 * num_columns),
+    ]
+    path = tmp_path / "page.html"
+    path.write_text(page_to_print(page_of(book, Path("book.ipynb"))))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        tab = browser.new_context(offline=True).new_page()
+        tab.goto(path.as_uri())
+        edge = tab.evaluate("document.body.getBoundingClientRect().right")
+        assert edge == 739
+        assert tab.evaluate("document.documentElement.scrollWidth") <= max(edge, tab.viewport_size["width"])
+        rights = tab.evaluate(
+            """[...document.querySelectorAll("td, pre")].map(one => {
+              const range = document.createRange();
+              range.selectNodeContents(one);
+              return range.getBoundingClientRect().right;
+            })"""
+        )
+        zooms = tab.evaluate("[...document.querySelectorAll('.jp-OutputArea-output')].map(x => x.style.zoom)")
+        browser.close()
+    assert len(rights) >= 2 * num_columns + 2
+    assert max(rights) <= edge + 9  # a space at the end of a line hangs out
+    assert all(0.35 <= float(zoom) <= 1 for zoom in zooms)
+    assert (float(zooms[0]) == 1) == (num_columns == 3)
+
+
+def test_the_code_of_a_cell_is_colored_below_its_magic() -> None:
+    page = page_of(book_of("%%distmat --explain\nfor x in y: pass"), Path("book.ipynb"))
+    assert '<span class="k">for</span>' in page

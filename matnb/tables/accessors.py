@@ -7,6 +7,8 @@ from functools import wraps
 from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
+from matnb.tables.column_arrays import column_array
+
 _Kind = TypeVar("_Kind", bound=type)
 
 
@@ -40,4 +42,4 @@ def _named(made: Any, name: str) -> Any:
         return called
     if hasattr(made, "may_miss") and not made.name:
         made.name = name
-    return made
+    return column_array(made, name)

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import OptionError, suggestion
-from matnb.expr.nodes import Expr
 from matnb.io.durations import NO_TIME, PER_DAY, stored_unit, unit_ratio
 from matnb.lazy.array import DistArray
 from matnb.lazy.functions.mapping import map_blocks
+from matnb.tables.column_arrays import ColumnArray
 from matnb.tables.columns import Column, as_column, is_nullable, numbers_dtype
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.times import TimeColumn
-
-_FAR = 256  # expressions that are gone through to find a table's column
-_columns: WeakSet[Expr] = WeakSet()
-
-
-def of_table(one: Any) -> Any:
-    """Return a column of a table, and remember that an array is one: NumPy would make numbers of its NaN."""
-    if isinstance(one, DistArray) and one.dtype.kind == "f":
-        _columns.add(one.expression)
-    return one
 
 
 def converted(array: DistArray, dtype: Any) -> Any:
@@ -56,7 +45,7 @@ def converted(array: DistArray, dtype: Any) -> Any:
         return MaskedColumn(values.astype(wanted), np.isnan(array))  # type: ignore[arg-type]  # a handle
     if nullable:
         return array.astype(wanted)
-    if is_float and wanted.kind in "iu" and _is_of_table(array.expression):
+    if is_float and wanted.kind in "iu" and isinstance(array, ColumnArray):
         return _whole(array, wanted, missing=False)
     return None
 
@@ -82,19 +71,6 @@ def times_of_numbers(column: Column, format: str | None, errors: str, unit: str 
         made = np.round(made * unit_ratio(unit, stored))
     codes: Any = np.where(column.missing, NO_TIME, np.where(column.missing, 0, made).astype(np.int64))
     return TimeColumn(codes, "datetime", stored, column.may_miss)
-
-
-def _is_of_table(node: Expr) -> bool:
-    # Whether it is a column, or made of one, row by row or otherwise.
-    seen, waiting = {node}, [node]
-    while waiting and len(seen) < _FAR:
-        one = waiting.pop()
-        if one in _columns:
-            return True
-        new = [operand for operand in one.operands if operand.ndim == 1 and operand not in seen]
-        seen.update(new)
-        waiting += new
-    return False
 
 
 def _whole(array: DistArray, wanted: np.dtype, missing: bool) -> DistArray:

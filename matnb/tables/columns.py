@@ -30,6 +30,7 @@ from matnb.lazy.creation import arange, asarray
 from matnb.lazy.element_reads import chunks_of
 from matnb.lazy.foreign_names import refuse_dask
 from matnb.lazy.functions.mapping import replicated
+from matnb.tables.column_arrays import column_array
 from matnb.tables.conversions import number_way, numbers_in, times_in, zoned_times_in
 from matnb.tables.pandas_names import OF_COLUMNS, no_table_name
 from matnb.tables.showing import short_text
@@ -558,7 +559,9 @@ def _values() -> Any:
 def _given(value: Any) -> Any:
     # The mean of an array, for example, is missing if one of its values is.
     if value != value:
-        raise OptionError("fillna: the value is NaN itself; np.nanmean(x), x.median() and t.mean() skip NaN")
+        raise OptionError(
+            "fillna: the value is NaN itself; x.mean() and t.mean() of a table's columns skip NaN"
+        )
     return value
 
 
@@ -747,7 +750,7 @@ class TextColumn(HasText, OrderedColumn):
         found = numbers_in(texts, checked_marks(decimal, thousands), whole=False)
         self._check_converted(texts, found.is_null(), "a number", errors, number_way)
         values = found.to_numpy(zero_copy_only=False)
-        return asarray(np.append(values, np.nan))[self.codes]
+        return column_array(asarray(np.append(values, np.nan))[self.codes], self.name)  # type: ignore[no-any-return]
 
     def to_int(
         self, decimal: str = ".", thousands: str | None = None, errors: str = "raise"
@@ -779,7 +782,7 @@ class TextColumn(HasText, OrderedColumn):
         numbers = found.fill_null(0).to_numpy()
         values: Any = asarray(np.append(numbers, np.zeros(1, numbers.dtype)))
         if not gone.any() and not self.may_miss:
-            return values[self.codes]  # type: ignore[no-any-return]  # a handle
+            return column_array(values[self.codes], self.name)  # type: ignore[no-any-return]  # a handle
         mask: Any = asarray(np.append(gone, [True]))
         return MaskedColumn(values[self.codes], mask[self.codes])
 

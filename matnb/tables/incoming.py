@@ -25,7 +25,6 @@ from matnb.io.columns import (
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, owned_array
 from matnb.lazy.fields import refuse_result
-from matnb.tables.casts import of_table
 from matnb.tables.columns import Column, TextColumn
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.times import TimeColumn
@@ -41,7 +40,7 @@ def column_of(facts: ColumnFacts, codes: DistArray, mask: DistArray | None) -> D
         return TextColumn(codes, facts.labels, may_miss)
     if facts.kind.unit:
         return TimeColumn(codes, facts.kind.word, facts.kind.unit, may_miss, facts.kind.zone)
-    return of_table(codes) if mask is None else MaskedColumn(codes, mask)
+    return codes if mask is None else MaskedColumn(codes, mask)
 
 
 def columns_from(data: Any) -> tuple[dict[str, DistArray | Column], frozenset[str]]:
@@ -154,7 +153,7 @@ def column_from(name: str, one: object) -> DistArray | Column:
     if hasattr(one, "sparse"):  # of pandas, which stores only values other than one
         one = cast(Any, one).sparse.to_dense()
     if isinstance(one, np.ndarray) and one.dtype.kind in "biuf":
-        return of_table(column_from(name, asarray(one)))  # type: ignore[no-any-return]  # as given
+        return column_from(name, asarray(one))
     if isinstance(one, np.ndarray) and one.dtype == np.dtypes.StringDType():
         one = one.astype(object)
     if isinstance(one, np.ndarray) and one.dtype.kind in "mM":
@@ -269,4 +268,4 @@ def _column_of_values(one: ColumnValues) -> DistArray | Column:
         return TextColumn(owned_array(codes), ordered, may_miss)
     if one.kind.unit:
         return TimeColumn(values, one.kind.word, one.kind.unit, may_miss, one.kind.zone)
-    return MaskedColumn(values, owned_array(one.missing)) if one.missing is not None else of_table(values)
+    return MaskedColumn(values, owned_array(one.missing)) if one.missing is not None else values

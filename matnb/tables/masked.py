@@ -20,6 +20,7 @@ from matnb.lazy.evaluator import evaluator
 from matnb.lazy.foreign_names import as_numpy, is_in_matplotlib
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.labels import by_place
+from matnb.tables.column_arrays import column_array, plain_array
 from matnb.tables.columns import Column, kind_of_dtype, numbers_dtype, shown_value
 
 if TYPE_CHECKING:
@@ -142,12 +143,12 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
 
     def to_float(self) -> DistArray:
         """Return the values as float64, rounded where they need to be, with NaN for missing ones."""
-        return np.where(self._gone, np.nan, self.codes.astype(np.float64))  # type: ignore[return-value]
+        return column_array(np.where(self._gone, np.nan, self.codes.astype(np.float64)), self.name)  # type: ignore[no-any-return]
 
     def __matnb_array__(self) -> DistArray:
         """Return the values as float64 with NaN; one that float64 does not hold is an error once computed."""
         if self.codes.dtype.itemsize < 8:
-            return self.to_float()
+            return np.where(self._gone, np.nan, self.codes.astype(np.float64))  # type: ignore[return-value]
         codes: Any = self.codes
         lost = np.where(self._gone | fit_float64(codes), codes.dtype.type(0), codes)
         check = partial(_checked, name=self.name, dtype=str(self.dtype))
@@ -171,13 +172,13 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
 
     def present(self) -> DistArray:
         """Return the values that are not missing; their number is computed immediately."""
-        return self.codes[~self._gone]
+        return column_array(self.codes[~self._gone], self.name)  # type: ignore[no-any-return]  # a handle
 
     def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return codes
 
     def _complete(self) -> DistArray:
-        return self.codes
+        return column_array(self.codes, self.name)  # type: ignore[no-any-return]  # a handle
 
     def _chosen(self, where: DistArray, other: Any) -> Any:
         if is_missing_value(other):
@@ -205,34 +206,6 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
     def abs(self) -> Any:
         """Return magnitudes."""
         return np.abs(self)
-
-    def sum(self) -> DistArray:
-        """Return the sum, skipping missing values, in the dtype of ``np.sum``."""
-        return _STATISTICS[np.sum](self)  # type: ignore[no-any-return]  # a handle
-
-    def mean(self) -> DistArray:
-        """Return the mean, skipping missing values."""
-        return _STATISTICS[np.mean](self)  # type: ignore[no-any-return]  # a handle
-
-    def std(self, ddof: int = 0) -> DistArray:
-        """Return the standard deviation, skipping missing values."""
-        return _STATISTICS[np.std](self, ddof=ddof)  # type: ignore[no-any-return]
-
-    def min(self) -> DistArray:
-        """Return the minimum, skipping missing values; NaN where all are, which is computed immediately."""
-        return _STATISTICS[np.min](self)  # type: ignore[no-any-return]  # a handle
-
-    def max(self) -> DistArray:
-        """Return the maximum, skipping missing values; NaN where all are, which is computed immediately."""
-        return _STATISTICS[np.max](self)  # type: ignore[no-any-return]  # a handle
-
-    def any(self) -> DistArray:
-        """Return whether any value that is there is not zero."""
-        return _STATISTICS[np.any](self)  # type: ignore[no-any-return]  # a handle
-
-    def all(self) -> DistArray:
-        """Return whether all values that are there are not zero."""
-        return _STATISTICS[np.all](self)  # type: ignore[no-any-return]  # a handle
 
     def _filled(self, value: int) -> Any:
         return np.where(self._gone, self.dtype.type(value), self.codes)
@@ -280,7 +253,7 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
             gone = gone | one._gone
         found = ufunc(*(one.codes if isinstance(one, MaskedColumn) else one for one in inputs))
         if ufunc in _PREDICATES:
-            return found | gone if ufunc is np.not_equal else found & ~gone
+            return column_array(found | gone if ufunc is np.not_equal else found & ~gone)
         several = found if isinstance(found, tuple) else (found,)
         made = tuple(_with_missing(one, gone) for one in several)
         return made if isinstance(found, tuple) else made[0]
@@ -328,7 +301,7 @@ def _with_missing(values: Any, gone: Any) -> Any:
     # Whole numbers beside a mask, floats with NaN.
     if values.dtype.kind in "biu":
         return MaskedColumn(values, gone)
-    return np.where(gone, values.dtype.type(np.nan), values)
+    return column_array(np.where(gone, values.dtype.type(np.nan), values))
 
 
 def _parts(value: object) -> tuple[Any, Any]:
@@ -465,11 +438,8 @@ def _extreme(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if not initial and "initial" not in options and bool(column.missing.all()):
             values = column.to_float()
-        elif column.dtype.kind == "b":
-            values = column._filled(function is np.min)
         else:
-            info = np.iinfo(column.dtype)
-            values = column._filled(info.max if function is np.min else info.min)
+            values = (_greatest if function is np.min else _least)(column)
         return function(values, axis, out, keepdims, *initial, **options)
 
     return found
@@ -478,6 +448,19 @@ def _extreme(function: Callable[..., Any]) -> Callable[..., Any]:
 def _spread(column: Any, axis: int | None = None, out: Any = None, **options: Any) -> Any:
     greatest, least = (function(column, axis=axis, **options) for function in (np.max, np.min))
     return np.subtract(greatest, least, out=out)
+
+
+def _running(function: Callable[..., Any], fill: Callable[[Any], Any]) -> Callable[..., Any]:
+    # What there is up to each row, without the missing values, which stay.
+    return lambda column, axis=None: MaskedColumn(function(fill(column), axis or 0), column.missing)
+
+
+def _least(column: Any) -> Any:
+    return column._filled(False if column.dtype.kind == "b" else np.iinfo(column.dtype).min)
+
+
+def _greatest(column: Any) -> Any:
+    return column._filled(True if column.dtype.kind == "b" else np.iinfo(column.dtype).max)
 
 
 def _place_of_extreme(find: Callable[..., Any]) -> Callable[..., Any]:
@@ -511,8 +494,13 @@ _STATISTICS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.all: _of_filled(np.all, lambda column: column._truth() | column.missing),
     np.count_nonzero: _of_filled(np.count_nonzero, MaskedColumn._truth),
 }
+_SUMS: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.cumsum: _running(np.cumsum, lambda column: column._filled(0)),
+    np.cumprod: _running(np.cumprod, lambda column: column._filled(1)),
+}
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     **_STATISTICS,
+    **_SUMS,
     np.where: _chosen,
     np.isin: _within,
     np.sort: _sorted,
@@ -532,3 +520,35 @@ _BY_PLACE: dict[Callable[..., Any], Callable[..., Any]] = {
     **{one: one for one in (*_FUNCTIONS, *_MOVES) if one is not np.where},
     np.concatenate: lambda arrays, axis=0, *rest, **options: None,
 }
+
+
+# Methods
+
+
+def _method(name: str, found: Callable[..., Any], all_of: Callable[..., Any], ddof: int | None) -> Any:
+    options = {} if ddof is None else {"ddof": ddof}
+
+    def method(self: MaskedColumn, *args: Any, skipna: bool = True, **given: Any) -> Any:
+        if skipna:
+            return found(self, *args, **options | given)
+        return all_of(plain_array(self.to_float()), *args, **options | given)
+
+    method.__name__, method.__qualname__ = name, f"MaskedColumn.{name}"
+    method.__doc__ = (
+        f"Return ``{name}`` of the values that are not missing, as pandas has it"
+        f"{', with ``ddof=1``' if ddof else ''}; with ``skipna=False``, NaN where one is."
+    )
+    return method
+
+
+for _name in ("sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "argmin", "argmax"):
+    _function = getattr(np, _name)
+    _ddof = 1 if _name in ("std", "var") else None
+    setattr(MaskedColumn, _name, _method(_name, _STATISTICS[_function], _function, _ddof))
+for _name, _running_one, _all_of in (
+    ("cumsum", _SUMS[np.cumsum], np.cumsum),
+    ("cumprod", _SUMS[np.cumprod], np.cumprod),
+    ("cummin", _running(np.minimum.accumulate, _greatest), np.minimum.accumulate),
+    ("cummax", _running(np.maximum.accumulate, _least), np.maximum.accumulate),
+):
+    setattr(MaskedColumn, _name, _method(_name, _running_one, _all_of, None))

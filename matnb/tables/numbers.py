@@ -15,6 +15,7 @@ from matnb.errors import DTypeError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.registry import METHODS
 from matnb.tables.casts import converted, times_of_numbers
+from matnb.tables.column_arrays import ColumnArray, column_array, plain_array
 from matnb.tables.columns import Column, shown_value
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.times import TimeColumn
@@ -33,6 +34,7 @@ class NumberColumn(Column):
 
     def __init__(self, codes: DistArray) -> None:
         super().__init__(codes, may_miss=codes.dtype.kind == "f")
+        self.name = getattr(codes, "name", "")
 
     def _like(self, codes: DistArray, may_miss: bool | None = None) -> Self:
         return type(self)(codes)
@@ -52,10 +54,10 @@ class NumberColumn(Column):
         return codes
 
     def _plain(self) -> DistArray:
-        return self.codes
+        return column_array(self.codes)  # type: ignore[no-any-return]  # a handle
 
     def _complete(self) -> DistArray:
-        return self.codes
+        return self._plain()
 
     def _number(self, value: object) -> Any:
         if not isinstance(value, Number | np.generic) or isinstance(value, np.datetime64 | np.timedelta64):
@@ -121,7 +123,8 @@ def _method(name: str) -> Callable[..., Any]:
                 f"{name} of an array of shape {array.shape}: it is of columns, which have one axis"
             )
         found = function(NumberColumn(array), *args, **options)
-        return found.codes if isinstance(found, NumberColumn) else found
+        found = found.codes if isinstance(found, NumberColumn) else found
+        return column_array(found) if isinstance(array, ColumnArray) else plain_array(found)
 
     return method
 

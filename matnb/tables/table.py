@@ -21,6 +21,7 @@ from matnb.pictures.quantities import bytes_text
 from matnb.tables import numbers as _numbers  # noqa: F401  gives arrays the methods of columns
 from matnb.tables.aggregates import METHODS
 from matnb.tables.choosing import constant, is_one_value
+from matnb.tables.column_arrays import ColumnArray
 from matnb.tables.columns import Column, TextColumn, as_column, check_length, is_missing
 from matnb.tables.drawing import draw_table
 from matnb.tables.frame import FrameMethods
@@ -89,7 +90,7 @@ class Table(FrameMethods):
     def __init__(
         self, columns: Mapping[str, DistArray | Column], complete: frozenset[str] = frozenset()
     ) -> None:
-        self._columns = {name: _named(name, one) for name, one in columns.items()}
+        self._columns = {name: _named(name, one, name in complete) for name, one in columns.items()}
         self._given = {name: _handle_of(one).expression for name, one in self._columns.items()}
         self._without_nan = complete
         self._seen: tuple[list[list[str]], list[list[str]]] | None = None
@@ -746,9 +747,9 @@ def _column(name: str, one: object, length: int, has_rows: bool = True) -> DistA
     return constant(name, one, length) if has_rows and is_one_value(one) else column_from(name, one)
 
 
-def _named(name: str, one: DistArray | Column) -> DistArray | Column:
+def _named(name: str, one: DistArray | Column, complete: bool) -> DistArray | Column:
     if isinstance(one, DistArray):
-        return DistArray(one.expression)  # of its own: x += 1 changes no other table
+        return ColumnArray(one.expression, name, complete)  # of its own: x += 1 changes no other table
     if isinstance(one, Column) and one.name != name:
         one = copy(one)
         one.name = name

@@ -25,6 +25,7 @@ from matnb.io.durations import (
 )
 from matnb.io.texts import OFFSET, whole_offset
 from matnb.lazy.array import DistArray
+from matnb.tables.column_arrays import column_array
 from matnb.tables.columns import Column, OrderedColumn, kind_of_dtype, shown_value
 from matnb.tables.datetimes import HasTimes
 from matnb.tables.masked import MaskedColumn
@@ -411,7 +412,7 @@ class TimeColumn(HasTimes, OrderedColumn):
         return self / np.timedelta64(1, "s")
 
     def _or_nan(self, made: Any) -> Any:
-        return np.where(self.missing, np.nan, made) if self.may_miss else made
+        return column_array(np.where(self.missing, np.nan, made) if self.may_miss else made)
 
     def truncate(self, unit: str) -> TimeColumn:
         """Return the times rounded down to the "year", "month", "day", "hour", "minute" or "second".

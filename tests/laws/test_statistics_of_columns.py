@@ -1,0 +1,163 @@
+"""Statistics of columns of each kind are those of pandas: missing values are skipped."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import matnb as mn
+
+POOLS: dict[str, tuple[str, list[Any]]] = {
+    "floats": ("float64", [1.5, -2.0, 0.0, 3.25, 1e6]),
+    "single": ("float32", [1.5, -2.0, 0.0, 3.25]),
+    "integers": ("Int64", [3, -1, 0, 2**40]),
+    "small": ("Int8", [3, -1, 0, 100]),
+    "booleans": ("boolean", [True, False]),
+    "whole": ("int64", [3, -1, 0, 7]),
+    "truths": ("bool", [True, False]),
+}
+COMPLETE = ("whole", "truths")
+PLACES = ("argmin", "argmax", "idxmin", "idxmax")
+STATISTICS = (
+    *(
+        "sum",
+        "prod",
+        "mean",
+        "std",
+        "var",
+        "min",
+        "max",
+        "any",
+        "all",
+        "median",
+        "count",
+        "nunique",
+    ),
+    *("cumsum", "cumprod", "cummin", "cummax", *PLACES),
+)
+# What is made of a column of floats is a column: its missing values are skipped too.
+MADE: dict[str, Callable[[Any], Any]] = {
+    "itself": lambda x: x,
+    "an operator": lambda x: x * 2 + 1,
+    "another column": lambda x: x / x.shift(1),
+    "a ufunc": np.abs,
+    "an index": lambda x: x[1:],
+    "rows": lambda x: x[x != 3.25],
+    "a method": lambda x: x.clip(0, 2),
+    "another method": lambda x: x.where(x > 0),
+    "differences": lambda x: x.diff(),
+}
+OF_NUMPY = (np.sum, np.prod, np.mean, np.std, np.var, np.min, np.max, np.cumsum, np.cumprod)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session() -> Iterator[None]:
+    with mn.start(workers=1, threads=2):
+        yield
+    mn.stop()
+
+
+@st.composite
+def series(draw: st.DrawFn, *kinds: str) -> pd.Series:
+    kind = draw(st.sampled_from(kinds or tuple(POOLS)))
+    dtype, pool = POOLS[kind]
+    one = st.sampled_from(pool if kind in COMPLETE else [*pool, None])
+    return pd.Series(draw(st.lists(one, max_size=8)), dtype=dtype)
+
+
+def numbers(value: Any) -> list[Any]:
+    """Return one value or several as floats, NaN where they are missing."""
+    if isinstance(value, pd.Series):
+        value = value.to_numpy(np.float64, na_value=np.nan)
+    if value is pd.NA:
+        value = np.nan
+    return np.atleast_1d(np.asarray(value, np.float64)).tolist()  # type: ignore[no-any-return]
+
+
+def check(find: Callable[[Any], Any], values: pd.Series, made: Callable[[Any], Any] = lambda x: x) -> None:
+    column = made(mn.table({"x": values})["x"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            expected = find(made(values))
+        except (ValueError, TypeError):  # of no values
+            with pytest.raises((ValueError, TypeError)):
+                numbers(find(column))
+            return
+        found = numbers(find(column))
+    assert found == pytest.approx(
+        numbers(expected), rel=1e-6 if values.dtype == np.float32 else 1e-12, nan_ok=True
+    )
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+@given(values=series())
+@settings(max_examples=20, deadline=None)
+def test_of_values_that_are_there(name: str, values: pd.Series) -> None:
+    check(lambda x: getattr(x, name)(), values)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "std", "var", "min", "max", "cumsum", "cummax"])
+@given(values=series("floats", "integers", "whole"))
+@settings(max_examples=10, deadline=None)
+def test_of_all_values(name: str, values: pd.Series) -> None:
+    if name.startswith("cum"):  # after a missing one nothing is known, which pandas has so for floats alone
+        values = values.astype("float64")
+    check(lambda x: getattr(x, name)(skipna=False), values)
+
+
+@pytest.mark.parametrize("made", MADE)
+@given(values=series("floats"), name=st.sampled_from(["sum", "mean", "std", "min", "any", "cumsum"]))
+@settings(max_examples=15, deadline=None)
+def test_of_what_is_made_of_a_column(made: str, values: pd.Series, name: str) -> None:
+    check(lambda x: getattr(x, name)(), values, MADE[made])
+
+
+@pytest.mark.parametrize("function", OF_NUMPY, ids=lambda one: one.__name__)
+@given(values=series("floats", "whole"))
+@settings(max_examples=10, deadline=None)
+def test_of_numpys_functions(function: Callable[..., Any], values: pd.Series) -> None:
+    check(function, values)
+    if function in (np.std, np.var):
+        check(lambda x: function(x, ddof=1), values)
+
+
+@given(texts=st.lists(st.sampled_from(["1.5", "-2", "x", None]), min_size=1, max_size=6))
+@settings(max_examples=15, deadline=None)
+def test_of_numbers_that_were_text(texts: list[str | None]) -> None:
+    found = mn.table({"x": pd.Series([*texts, "a"], dtype="str")})["x"].to_float(errors="coerce")
+    expected = pd.to_numeric(pd.Series([*texts, "a"], dtype="str"), errors="coerce")
+    for name in ("sum", "mean", "std", "max", "cumsum"):
+        assert numbers(getattr(found, name)()) == pytest.approx(
+            numbers(getattr(expected, name)()), nan_ok=True
+        )
+
+
+def test_numpys_rules_apply_to_arrays() -> None:
+    values = np.array([1.0, np.nan, 3.0])
+    array = mn.asarray(values)
+    column = mn.table({"x": array})["x"]
+    for one in (array, mn.asarray(column), mn.asarray(values), array * 2, column.__matnb_array__()):
+        assert np.isnan(float(one.mean()))
+    assert np.isnan(float(np.stack([column, column]).sum()))  # a matrix
+    assert float(array[::2].std()) == 1.0
+    assert float(column.std()) == pytest.approx(2**0.5)
+
+
+def test_a_column_that_is_changed_is_known_to_miss_values() -> None:
+    t = mn.table({"x": [1.0, 2.0, 6.0]})
+    column = t["x"]
+    assert float(column.mean()) == 3.0
+    column[2] = np.nan
+    assert float(column.mean()) == 1.5
+    np.put(column, [0], [4.0])
+    assert float(np.sum(column)) == 6.0
+    assert np.clip(column, 0, 3, out=column) is column
+    assert column.compute().tolist()[:2] == [3.0, 2.0]

@@ -10,6 +10,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from matnb.expr.nodes import Expr
+from matnb.lazy import lost_writes
 from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.creation import asarray
 from matnb.lazy.foreign_names import is_in_matplotlib
@@ -100,6 +101,7 @@ class ColumnArray(DistArray):
         for column, array in arrays:  # np.put and out= change what they are given
             if array.expression is not column.expression:
                 column._become(array.expression)
+                lost_writes.noted.pop(id(array), None)  # the column has it
             if found is array:
                 return column
         return _columns_of(found)

@@ -3,7 +3,13 @@
 A stored entry is an edge, whatever its value, which is the edge's weight where an algorithm takes weights.
 What takes all its iterations without converging gives what the last one came to, with a
 :class:`matnb.errors.ConvergenceWarning` when it is computed.
-Vertices are rows; ``A.labels`` tells the ids that they have in a file, or the names in a NetworkX graph.
+
+Vertices are rows. ``A.labels`` has the ids that they have in a file, or the names in a NetworkX graph; it is
+None where these are 0 to n - 1, the numbers of the rows. Results whose axes are vertices have the labels of
+the graph. An argument that names vertices, as ``source``, ``sources`` and the keys of ``personalization``,
+takes labels where the graph has some, and else numbers of rows; where no label is a number, a whole number is
+that of a row, too. ``A.labels[row]`` is the label of a row, and ``A.without_labels()`` the same graph, whose
+vertices are named by rows.
 """
 
 import sys

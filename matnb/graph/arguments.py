@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import partial
 from typing import Any, cast
 from weakref import WeakSet
@@ -14,9 +14,18 @@ import scipy.sparse as sp
 
 from matnb.blocks.foreign import is_graph
 from matnb.blocks.formats import Csr, NumericArray, entries_as
-from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, StoredZerosWarning, warn
+from matnb.errors import (
+    DTypeError,
+    IndexingError,
+    OptionError,
+    ShapeError,
+    StoredZerosWarning,
+    suggestion,
+    warn,
+)
 from matnb.expr.client_data import SHIP_BYTES, held
 from matnb.expr.nodes import Data, Elementwise, Expr, Transpose
+from matnb.graph.vertex_labels import check_same_vertices, label_values
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray, full, zeros
@@ -31,6 +40,7 @@ from matnb.lazy.loop import cond
 _COMPARISONS = frozenset({"greater", "greater_equal", "less", "less_equal", "equal", "not_equal"})
 Shares = npt.ArrayLike | DistArray | Mapping[Any, float]
 _warned: WeakSet[Expr] = WeakSet()  # of the zeros that they store
+_MOST_NEAR = 100_000  # labels among which one that is near is looked for
 _LEAST_NORMAL = np.finfo(np.float64).tiny
 _LARGEST_SUM = 1e300  # of weights, so that what is divided by a sum and multiplied by a weight stays finite
 
@@ -155,26 +165,103 @@ def _all_symmetric(matrices: Iterable[DistArray]) -> DistArray:
     return found
 
 
-def vertex_from(vertex: object, num_vertices: int, algorithm: str) -> int:
-    """Return the number of a vertex.
+def vertex_from(vertex: object, A: object, num_vertices: int, algorithm: str) -> int:
+    """Return the row of a vertex, as :func:`vertices_from` does."""
+    return int(_rows_of([vertex], A, num_vertices, f"{algorithm} from")[0])
+
+
+def vertices_from(vertices: object, A: object, num_vertices: int, algorithm: str) -> npt.NDArray[np.int64]:
+    """Return the rows of vertices, which have their labels where the graph has some.
+
+    Where there are no labels, or none of them is a number, a whole number stands for a row.
+
+    Parameters
+    ----------
+    vertices
+        One or several.
+    A
+        What the user gave as a graph.
+    num_vertices, algorithm
+        How many vertices it has, and what the user called.
 
     Raises
     ------
     DTypeError
-        For anything other than a whole number.
+        For anything other than a whole number, where there are no labels.
     IndexingError
         For a vertex that the graph does not have.
     """
+    if is_one_vertex(vertices, A):
+        given = [vertices]
+    else:
+        given = vertices.tolist() if hasattr(vertices, "tolist") else list(cast(Any, vertices))
+    return _rows_of(given, A, num_vertices, f"{algorithm} from")
+
+
+def is_one_vertex(vertices: object, A: object) -> bool:
+    """Tell whether an argument is a vertex, not several: a label may be a tuple."""
+    if not isinstance(vertices, tuple):
+        return isinstance(vertices, str | bytes) or not np.ndim(cast(Any, vertices))
+    labels = label_values(A)
+    return labels is not None and labels.dtype == np.object_ and vertices in set(labels.tolist())
+
+
+def _rows_of(given: list[Any], A: object, n: int, what: str) -> npt.NDArray[np.int64]:
+    given = [one.item() if isinstance(one, DistArray) and not one.ndim else one for one in given]
+    labels = label_values(A)
+    if labels is None:
+        return np.array([_row(one, n, what) for one in given], np.int64)
+    if labels.dtype.kind in "iu":
+        return _rows_of_ids(given, labels, what)
+    rows_of = dict(zip(labels.tolist(), range(n), strict=True))
+    has_numbers = any(isinstance(one, int) for one in rows_of)
+    found = []
+    for one in given:
+        row = rows_of.get(one) if isinstance(one, Hashable) else None
+        if row is None:
+            if has_numbers or not isinstance(one, int | np.integer):
+                raise IndexingError(_no_label(one, labels, what))
+            row = _row(one, n, what)
+        found.append(row)
+    return np.array(found, np.int64)
+
+
+def _rows_of_ids(given: list[Any], ids: npt.NDArray[Any], what: str) -> npt.NDArray[np.int64]:
+    order = np.argsort(ids, kind="stable")
+    in_order = ids[order]
+    found = []
+    for one in given:
+        is_whole = isinstance(one, int | np.integer) and abs(int(one)) < 2**63
+        place = int(np.searchsorted(in_order, one)) if is_whole else len(ids)
+        if place == len(ids) or in_order[place] != one:
+            raise IndexingError(_no_label(one, ids, what))
+        found.append(order[place])
+    return np.array(found, np.int64)
+
+
+def _no_label(vertex: object, labels: npt.NDArray[Any], what: str) -> str:
+    if isinstance(vertex, str) and len(labels) <= _MOST_NEAR:
+        way = suggestion(vertex, labels.tolist(), "the labels are")
+    else:
+        some = ", ".join(map(repr, labels[:3].tolist()))
+        way = f"the labels are {some}{' and others' if len(labels) > 3 else ''}, as A.labels has them"
+    is_row = isinstance(vertex, int | np.integer) and 0 <= vertex < len(labels)
+    return (
+        f"{what} vertex {vertex!r}, which is no label of the graph: {way}"
+        f"{f'. The vertex of row {vertex} is A.labels[{vertex}]' if is_row else ''}"
+    )
+
+
+def _row(vertex: object, num_vertices: int, what: str) -> int:
     try:
         number = operator.index(vertex)  # type: ignore[arg-type]  # what it cannot take raises
     except TypeError:
-        raise DTypeError(f"{algorithm} from vertex {vertex!r}: a vertex is an integer") from None
+        raise DTypeError(f"{what} vertex {vertex!r}: a vertex is an integer, the number of its row") from None
     if not 0 <= number < num_vertices:
         raise IndexingError(
-            f"{algorithm} from vertex {number} of a graph with {num_vertices} vertices: give 0 to "
-            f"{num_vertices - 1}"
+            f"{what} vertex {number} of a graph with {num_vertices} vertices: give 0 to {num_vertices - 1}"
             if num_vertices
-            else f"{algorithm} from vertex {number} of a graph without vertices"
+            else f"{what} vertex {number} of a graph without vertices"
         )
     return number
 
@@ -362,31 +449,32 @@ def _unit(largest: np.floating, algorithm: str, needs_edges: bool) -> float:
     return float(2.0 ** np.clip(1 - np.frexp(largest)[1], -1000, 1000))
 
 
-def proportions(
-    values: Shares, n: int, algorithm: str, name: str, labels: npt.NDArray[Any] | DistArray | None = None
-) -> DistArray:
+def proportions(values: Shares, n: int, algorithm: str, name: str, A: object = None) -> DistArray:
     """Return n numbers as shares, whose sum is 1.
 
     Parameters
     ----------
     values
-        n numbers, or those of some vertices, by their labels, or by their numbers where there are no labels.
+        n numbers, or those of some vertices, which are named as in :func:`vertices_from`.
     n, algorithm, name
         The number of vertices, what the user called, and by which argument.
-    labels
-        Of the vertices.
+    A
+        What the user gave as a graph.
 
     Raises
     ------
     DTypeError, ShapeError
-        For complex numbers, and another length.
+        For complex numbers, another length, and numbers of the vertices of another graph.
+    IndexingError
+        For a vertex that the graph does not have.
     OptionError
-        For a vertex that the graph does not have; for numbers that are negative, NaN or infinite, or all 0:
+        For numbers that are negative, NaN or infinite, or all 0:
         at once for numbers of this process, and else when they are computed.
     """
     if isinstance(values, Mapping):
-        values = _by_vertex(values, n, f"{algorithm}: {name}", labels)
+        values = _by_vertex(values, n, f"{algorithm}: {name}", A)
     given = asarray(values)
+    check_same_vertices(given, A, f"{algorithm}: {name}")
     if given.dtype.kind == "c":
         raise DTypeError(f"{algorithm}: {name} of dtype {given.dtype}; give real numbers")
     if given.shape != (n,):
@@ -407,42 +495,17 @@ def proportions(
     return shares
 
 
-def _by_vertex(
-    values: Mapping[Any, float], n: int, what: str, labels: npt.NDArray[Any] | DistArray | None
-) -> npt.NDArray[np.float64] | DistArray:
-    # A number for each vertex, 0 for those that are not named. Ids that the workers have stay there.
-    names, numbers = np.array([*values]), np.array([*values.values()])
+def _by_vertex(values: Mapping[Any, float], n: int, what: str, A: object) -> npt.NDArray[np.float64]:
+    # A number for each vertex, 0 for those that are not named.
+    numbers = np.array([*values.values()])
     if numbers.dtype.kind not in "biuf":
         raise DTypeError(f"{what} has values of {numbers.dtype}; give a number for each vertex")
-    if not isinstance(labels, DistArray):
-        known = dict(zip(range(n) if labels is None else labels.tolist(), range(n), strict=True))
-        if missing := [one for one in names.tolist() if one not in known]:
-            raise OptionError(_no_vertex(what, missing[0], labels is not None))
-        dense = np.zeros(n)
-        dense[[known[one] for one in names.tolist()]] = numbers
-        return dense
-    if names.dtype.kind not in "iu":
-        raise OptionError(_no_vertex(what, names.tolist()[0] if names.size else None, has_labels=True))
-    order = np.argsort(names)
-    sorted_names, sorted_numbers = asarray(names[order]), asarray(numbers[order].astype(np.float64))
-    places = np.minimum(np.searchsorted(sorted_names, labels), names.size - 1)
-    is_named: Any = sorted_names[places] == labels
-    check = partial(_check_named, num_named=names.size, what=what)
-    return where(is_named, sorted_numbers[places], 0.0) * cast(
-        DistArray, replicated(check, is_named.sum(), like=1.0)
-    )
-
-
-def _check_named(found: np.integer, num_named: int, what: str) -> float:
-    if found != num_named:
-        raise OptionError(f"{what} names {num_named} vertices, of which {found} are among the graph's labels")
-    return 1.0
-
-
-def _no_vertex(what: str, name: object, has_labels: bool) -> str:
-    return f"{what} has {name!r}, which is no vertex; " + (
-        "give labels, as A.labels has them" if has_labels else "give numbers of rows, from 0"
-    )
+    rows = _rows_of([*values], A, n, f"{what} of")
+    if len(set(rows.tolist())) < len(rows):
+        raise OptionError(f"{what} names a vertex twice; give one number for each vertex")
+    dense = np.zeros(n)
+    dense[rows] = numbers
+    return dense
 
 
 def _scale(least: np.floating, largest: np.floating, total: np.floating, algorithm: str, name: str) -> float:

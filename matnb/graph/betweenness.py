@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import OptionError
-from matnb.graph.arguments import checked, graph_from, in_batches, vertex_from
+from matnb.graph.arguments import checked, graph_from, in_batches, vertices_from
 from matnb.graph.brandes import dependencies_inward, ways_outward
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.graph.weighted_ways import weighted_ways
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
@@ -18,9 +20,10 @@ from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.loop import iterate
 
 
+@named_by_vertices
 def betweenness(
     A: ArrayLike,
-    sources: int | Sequence[int] | npt.NDArray[np.integer] | None = None,
+    sources: int | str | Sequence[int | str] | npt.NDArray[Any] | None = None,
     normalized: bool = True,
     directed: bool = True,
     weighted: bool = False,
@@ -37,8 +40,9 @@ def betweenness(
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
     sources
-        Vertices where paths start; by default all. A number k draws k vertices with ``seed``, and the result
-        is an estimate: sums over the sources other than the vertex itself are scaled up to all n - 1.
+        Vertices where paths start, by their labels, or by the numbers of rows where the graph has no labels;
+        by default all. A number k draws k vertices with ``seed``, and the result is an estimate: sums over
+        the sources other than the vertex itself are scaled up to all n - 1.
     normalized
         Divide by the number of pairs of other vertices, as NetworkX.
     directed
@@ -76,7 +80,7 @@ def betweenness(
     """
     matrix = graph_from(A, "betweenness")
     n = matrix.shape[0]
-    chosen = chosen_sources(sources, n, seed, "betweenness")
+    chosen = chosen_sources(sources, A, n, seed, "betweenness")
     batches = in_batches(chosen, batch, "betweenness")
     vertices = arange(n)
     edges = matrix.pattern(np.float64)
@@ -104,7 +108,9 @@ def betweenness(
     return total
 
 
-def chosen_sources(sources: object, n: int, seed: int, algorithm: str) -> npt.NDArray[np.int64] | DistArray:
+def chosen_sources(
+    sources: object, A: object, n: int, seed: int, algorithm: str
+) -> npt.NDArray[np.int64] | DistArray:
     """Return the vertices that sources stand for: all, those listed, or some that are drawn.
 
     Raises
@@ -120,5 +126,4 @@ def chosen_sources(sources: object, n: int, seed: int, algorithm: str) -> npt.ND
         if not 0 < sources <= n:
             raise OptionError(f"{algorithm} from {sources} vertices of a graph of {n}: give 1 to {n}")
         return np.random.default_rng(seed).choice(n, int(sources), replace=False)
-    vertices = np.asarray(sources).ravel().tolist()
-    return np.array([vertex_from(vertex, n, algorithm) for vertex in vertices], np.int64)
+    return vertices_from(sources, A, n, algorithm)

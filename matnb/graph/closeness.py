@@ -8,6 +8,7 @@ import numpy as np
 
 from matnb.graph.arguments import graph_from, in_batches, vertices_of
 from matnb.graph.distances import Lengths, search_from
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray, zeros
@@ -15,6 +16,7 @@ from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import iterate
 
 
+@named_by_vertices
 def closeness(
     A: ArrayLike, weighted: bool = False, wf_improved: bool = True, batch: int = 32, symmetric: bool = False
 ) -> DistArray:
@@ -69,6 +71,7 @@ def closeness(
     return _by_vertex(matrix, weighted, symmetric, batch, "closeness", near)
 
 
+@named_by_vertices
 def harmonic(A: ArrayLike, weighted: bool = False, batch: int = 32, symmetric: bool = False) -> DistArray:
     """Return the harmonic centrality of each vertex: the sum of 1 / distance from all others to it.
 

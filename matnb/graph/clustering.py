@@ -6,12 +6,14 @@ import numpy as np
 
 from matnb.graph.arguments import both_ways, graph_from
 from matnb.graph.triangles import closed_ways
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.diagonals import tril, triu
 from matnb.lazy.functions.elementwise import where
 
 
+@named_by_vertices
 def clustering(A: ArrayLike, directed: bool = False, symmetric: bool = False) -> DistArray:
     """Return the clustering coefficient of each vertex: the share of pairs of its neighbors that are linked.
 

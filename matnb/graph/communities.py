@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.graph.arguments import check_real, checked_sums, graph_from, loops_again
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray, eye
@@ -15,6 +16,7 @@ from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.loop import iterate
 
 
+@named_by_vertices
 def label_propagation(A: ArrayLike, max_iterations: int = 10, symmetric: bool = False) -> DistArray:
     """Return community labels found by label propagation.
 

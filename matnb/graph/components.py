@@ -8,6 +8,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from matnb.graph.arguments import graph_from
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange
@@ -16,7 +17,7 @@ from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate
-from matnb.tables.results import named_by_vertices, shows
+from matnb.tables.results import shows
 
 
 @shows("vertices", labels="sizes")

@@ -6,6 +6,7 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.graph.arguments import both_ways, graph_from
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, ones
@@ -15,6 +16,7 @@ from matnb.lazy.loop import iterate
 State = tuple[DistArray, DistArray]
 
 
+@named_by_vertices
 def core_number(A: ArrayLike, symmetric: bool = False) -> DistArray:
     """Return the core number of each vertex: the largest k of a k-core that contains it.
 
@@ -66,6 +68,7 @@ def core_number(A: ArrayLike, symmetric: bool = False) -> DistArray:
     return cores
 
 
+@named_by_vertices
 def k_core(A: ArrayLike, k: int, symmetric: bool = False) -> DistArray:
     """Return the k-core: the edges of the largest subgraph in which each vertex has at least k neighbors.
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from matnb.errors import OptionError, suggestion
 from matnb.graph.arguments import graph_from, loops_again
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.diagonals import diag, tril, triu
@@ -14,6 +15,7 @@ from matnb.lazy.functions.elementwise import where
 DIRECTIONS = "out", "in", "both"
 
 
+@named_by_vertices
 def degree(
     A: ArrayLike, direction: str = "out", weighted: bool = False, directed: bool | None = None
 ) -> DistArray:
@@ -70,6 +72,7 @@ def _degrees(
     return sums + loops_again(A, edges, directed, matrix, pattern)
 
 
+@named_by_vertices
 def degree_centrality(A: ArrayLike, direction: str = "out", directed: bool | None = None) -> DistArray:
     """Return the degree centrality of each vertex: the share of the other vertices it has an edge to.
 
@@ -109,6 +112,7 @@ def degree_centrality(A: ArrayLike, direction: str = "out", directed: bool | Non
     return degrees / (n - 1)
 
 
+@named_by_vertices
 def laplacian(A: ArrayLike, normed: bool = False, use_out_degree: bool = False) -> DistArray:
     """Return the sparse Laplacian matrix of a graph: degrees on the diagonal, minus the edge weights.
 

@@ -8,8 +8,9 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from matnb.graph.arguments import checked, graph_from, in_batches, vertex_from, vertices_of
+from matnb.graph.arguments import checked, graph_from, in_batches, vertices_from, vertices_of
 from matnb.graph.searches import by_columns, levels_of
+from matnb.graph.vertex_labels import labels_of_graph, note, picked_labels
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray, zeros
@@ -35,7 +36,8 @@ def all_pairs_shortest_path_length(
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
     sources
-        k vertices; by default all.
+        k vertices, by their labels, or by the numbers of rows where the graph has no labels; by default
+        all.
     weighted
         Sum the edge weights, which must not be negative, instead of counting edges.
     batch
@@ -44,8 +46,8 @@ def all_pairs_shortest_path_length(
     Returns
     -------
     DistArray
-        k x n: the length of the shortest path from ``sources[i]`` to j. int32 with -1 where there is no path;
-        with weights float64 with inf.
+        k x n: the length of the shortest path from ``sources[i]`` to the vertex of row j. int32 with -1 where
+        there is no path; with weights float64 with inf.
 
     Raises
     ------
@@ -70,8 +72,7 @@ def all_pairs_shortest_path_length(
     n = matrix.shape[0]
     chosen: npt.NDArray[np.int64] | DistArray = arange(n)
     if sources is not None:
-        given = np.asarray(sources).ravel().tolist()
-        chosen = np.array([vertex_from(one, n, algorithm) for one in given], np.int64)
+        chosen = vertices_from(sources, A, n, algorithm)
     batches = in_batches(chosen, batch, algorithm)
     search = search_from(matrix, weighted, algorithm)
     _, _, rows = iterate(
@@ -80,7 +81,10 @@ def all_pairs_shortest_path_length(
         over=asarray(batches),
         collect=lambda new: new,
     )
-    return rows.reshape(batches.size, n)[: len(chosen)]
+    lengths = rows.reshape(batches.size, n)[: len(chosen)]
+    vertices = labels_of_graph(A)
+    begins = vertices if isinstance(chosen, DistArray) else picked_labels(vertices, chosen)
+    return note(lengths, [begins, vertices])
 
 
 Lengths = DistArray  # n x batch: of the paths from the beginnings of a batch to each vertex

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from matnb.graph.arguments import checked, graph_from, in_batches, vertices_of
 from matnb.graph.betweenness import chosen_sources
 from matnb.graph.brandes import dependencies_inward, edges_of_ways, ways_outward
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.graph.weighted_ways import weighted_ways
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
@@ -17,9 +19,10 @@ from matnb.lazy.creation import asarray
 from matnb.lazy.loop import iterate
 
 
+@named_by_vertices
 def edge_betweenness(
     A: ArrayLike,
-    sources: int | Sequence[int] | npt.NDArray[np.integer] | None = None,
+    sources: int | str | Sequence[int | str] | npt.NDArray[Any] | None = None,
     normalized: bool = True,
     directed: bool = True,
     weighted: bool = False,
@@ -36,8 +39,8 @@ def edge_betweenness(
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge from i to j.
     sources
-        Vertices where paths start; by default all. A number k draws k vertices with ``seed``, and the result
-        is an estimate: sums are scaled by n / k.
+        Vertices where paths start, as in :func:`betweenness`; by default all. A number k draws k vertices
+        with ``seed``, and the result is an estimate: sums are scaled by n / k.
     normalized
         Divide by the number of pairs of vertices, as NetworkX.
     directed
@@ -77,7 +80,7 @@ def edge_betweenness(
     """
     matrix = graph_from(A, "edge_betweenness")
     n = matrix.shape[0]
-    chosen = chosen_sources(sources, n, seed, "edge_betweenness")
+    chosen = chosen_sources(sources, A, n, seed, "edge_betweenness")
     batches = in_batches(chosen, batch, "edge_betweenness")
     vertices = vertices_of(n)
     edges = matrix.pattern(np.float64)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from matnb.errors import OptionError, ShapeError
 from matnb.graph.arguments import check_tolerance, checked, graph_from, unit_of_weights
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, full
@@ -17,7 +18,7 @@ from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.loop import converging, iterate
-from matnb.tables.results import named_by_vertices, shows
+from matnb.tables.results import shows
 
 
 @shows("vertices", values="largest", iterations="iterations")

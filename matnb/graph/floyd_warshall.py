@@ -8,6 +8,7 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.graph.arguments import graph_from, vertices_of
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.diagonals import diagonal
@@ -16,6 +17,7 @@ from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.loop import iterate, iteration
 
 
+@named_by_vertices
 def floyd_warshall(A: ArrayLike, unweighted: bool = False) -> DistArray:
     """Return the shortest-path lengths between all pairs of vertices, in n steps over an n x n matrix.
 

@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 from matnb.graph.arguments import check_tolerance, graph_from, unit_of_weights
 from matnb.graph.eigenvector import is_settled
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import full
 from matnb.lazy.fields import has_fields
 from matnb.lazy.loop import converging, iterate
-from matnb.tables.results import named_by_vertices, shows
+from matnb.tables.results import shows
 
 
 @shows("vertices", hubs="largest", authorities="largest", iterations="iterations")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matnb.graph.arguments import both_ways, graph_from
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import ones, zeros
@@ -13,6 +14,7 @@ from matnb.lazy.loop import iterate
 from matnb.lazy.random import default_rng
 
 
+@named_by_vertices
 def maximal_independent_set(A: ArrayLike, symmetric: bool = False, seed: int = 0) -> DistArray:
     """Return a maximal independent set: no two of its vertices are adjacent, and no vertex can be added.
 

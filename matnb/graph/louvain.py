@@ -9,6 +9,7 @@ import numpy as np
 from matnb.errors import OptionError
 from matnb.graph.arguments import check_real, checked_sums, graph_from, loops_again
 from matnb.graph.communities import check_resolution, modularity_of
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray, eye, zeros
@@ -18,7 +19,7 @@ from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.grouping import scatter_reduce
 from matnb.lazy.loop import iterate
 from matnb.lazy.random import default_rng
-from matnb.tables.results import named_by_vertices, shows
+from matnb.tables.results import shows
 
 Level = tuple[DistArray, DistArray, DistArray]  # a graph of communities, each vertex's, their modularity
 # Communities now, the best ones, their modularity, and for how many rounds nothing was gained.

@@ -9,6 +9,7 @@ import numpy as np
 from matnb.errors import OptionError
 from matnb.graph.arguments import check_real, checked_sums, graph_from
 from matnb.graph.components import connected_components
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray
@@ -16,7 +17,7 @@ from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.diagonals import diag
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import converging, iterate
-from matnb.tables.results import named_by_vertices, shows
+from matnb.tables.results import shows
 
 
 @shows("vertices", labels="sizes", iterations="iterations")

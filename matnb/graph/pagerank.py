@@ -8,13 +8,14 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.graph.arguments import Shares, check_real, checked_sums, graph_from, proportions
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import full
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import converging, iterate
-from matnb.tables.results import named_by_vertices, shows
+from matnb.tables.results import shows
 
 
 @shows("vertices", ranks="largest", iterations="iterations")
@@ -69,6 +70,8 @@ def pagerank(
     ------
     DTypeError, ShapeError
         For anything other than a sparse square matrix, complex weights, or vectors of another length.
+    IndexingError
+        For a vertex of a dict that the graph does not have.
     OptionError
         For a damping outside 0 to 1, or a negative tolerance; for ``personalization`` or ``start`` with a
         number that is negative, NaN or infinite, or all 0; when computed, for a weight that is negative, NaN
@@ -90,11 +93,10 @@ def pagerank(
         raise OptionError(f"pagerank: tolerance={tolerance}; give a number above 0, or None")
     n = matrix.shape[0]
     even = 1 / max(n, 1)
-    labels = getattr(A, "row_labels", matrix.labels)
-    x = full(n, even) if start is None else proportions(start, n, "pagerank", "start", labels)
+    x = full(n, even) if start is None else proportions(start, n, "pagerank", "start", A)
     jump: float | DistArray = even
     if personalization is not None:
-        jump = proportions(personalization, n, "pagerank", "personalization", labels)
+        jump = proportions(personalization, n, "pagerank", "personalization", A)
 
     # x' = d A' D^-1 x + (d (sum of x over the vertices without edges) + 1 - d) jump,  D the sums of the rows
     out = matrix.sum(axis=1, dtype=np.float64)  # whole numbers would wrap

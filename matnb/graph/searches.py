@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import overload
 
 import numpy as np
+import numpy.typing as npt
 
-from matnb.graph.arguments import vertex_from, vertices_of
+from matnb.graph.arguments import vertices_of
 from matnb.lazy.array import DistArray
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
@@ -110,18 +111,17 @@ def parents_of(at_source: DistArray, numbers: DistArray, along: Along) -> DistAr
     return parents
 
 
-def searched(matrix: DistArray, source: int | Sequence[int]) -> tuple[DistArray, DistArray, Along]:
+def searched(matrix: DistArray, source: int | npt.NDArray[np.int64]) -> tuple[DistArray, DistArray, Along]:
     """Return where a search begins, the vertices' numbers, and how it goes along the edges.
 
-    Of one source these are vectors, of several matrices with a column for each.
+    Of one row these are vectors, of several matrices with a column for each.
     """
     n = matrix.shape[0]
     vertices = vertices_of(n)
-    if np.ndim(source) == 0:
-        at_source = vertices == vertex_from(source, n, "bfs")
+    if isinstance(source, int):
+        at_source = vertices == source
         return at_source, vertices, lambda x, add, mask: matmul(x, matrix, f"{add}_first", mask)
-    begins = np.array([vertex_from(one, n, "bfs") for one in np.ravel(source).tolist()], np.int64)
-    return vertices[:, None] == begins, vertices[:, None], by_columns(matrix)
+    return vertices[:, None] == source, vertices[:, None], by_columns(matrix)
 
 
 def by_columns(matrix: DistArray) -> Along:

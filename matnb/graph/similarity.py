@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from matnb.errors import DTypeError, ShapeError
 from matnb.graph.arguments import both_ways, graph_from
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray
@@ -11,6 +12,7 @@ from matnb.lazy.functions.diagonals import tril, triu
 from matnb.lazy.functions.linear import matmul
 
 
+@named_by_vertices
 def common_neighbors(A: ArrayLike, pairs: object = None, symmetric: bool = False) -> DistArray:
     """Return the number of common neighbors of pairs of vertices.
 
@@ -63,6 +65,7 @@ def common_neighbors(A: ArrayLike, pairs: object = None, symmetric: bool = False
     return _common(edges, pairs, "common_neighbors")
 
 
+@named_by_vertices
 def jaccard(A: ArrayLike, pairs: object = None, symmetric: bool = False) -> DistArray:
     """Return the Jaccard similarity of pairs of vertices: the share of their neighbors that are common.
 

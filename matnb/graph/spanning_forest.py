@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from matnb.graph.arguments import both_ways, checked, graph_from, vertices_of
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, eye, full, zeros
@@ -17,6 +18,7 @@ from matnb.lazy.loop import iterate
 State = tuple[DistArray, DistArray]
 
 
+@named_by_vertices
 def minimum_spanning_forest(A: ArrayLike) -> DistArray:
     """Return a minimum spanning forest: edges of least total weight that connect each component.
 

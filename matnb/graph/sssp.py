@@ -8,13 +8,14 @@ import numpy as np
 
 from matnb.graph.arguments import checked, graph_from, vertex_from, vertices_of
 from matnb.graph.searches import parents_along
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate
-from matnb.tables.results import named_by_vertices, shows
+from matnb.tables.results import shows
 
 
 @shows("vertices", distances="distances")
@@ -27,11 +28,11 @@ class ShortestPaths(NamedTuple):
 
 
 @overload
-def sssp(A: ArrayLike, source: int, predecessors: Literal[False] = ...) -> DistArray: ...
+def sssp(A: ArrayLike, source: int | str, predecessors: Literal[False] = ...) -> DistArray: ...
 @overload
-def sssp(A: ArrayLike, source: int, predecessors: Literal[True]) -> ShortestPaths: ...
+def sssp(A: ArrayLike, source: int | str, predecessors: Literal[True]) -> ShortestPaths: ...
 @named_by_vertices
-def sssp(A: ArrayLike, source: int, predecessors: bool = False) -> DistArray | ShortestPaths:
+def sssp(A: ArrayLike, source: int | str, predecessors: bool = False) -> DistArray | ShortestPaths:
     """Return the shortest-path length from a source to every vertex.
 
     Bellman-Ford over the (min, plus) semiring; each round relaxes only edges of vertices whose distance the
@@ -42,7 +43,7 @@ def sssp(A: ArrayLike, source: int, predecessors: bool = False) -> DistArray | S
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is the weight of the edge from i to j, 0 or more.
     source
-        The start vertex.
+        The start vertex, by its label, or by the number of its row where the graph has no labels.
     predecessors
         Also return each vertex's predecessor on such a path.
 
@@ -51,8 +52,8 @@ def sssp(A: ArrayLike, source: int, predecessors: bool = False) -> DistArray | S
     DistArray
         float64 of shape (n,): the least sum of weights on a path from the source; inf if there is no path.
         With predecessors, a named tuple of ``distances`` and ``predecessors``, int32 of shape (n,), or int64
-        from 2**31 vertices on: the previous vertex on a shortest path with the fewest edges; at the source,
-        the source itself; -1 if there is no path.
+        from 2**31 vertices on: the row of the previous vertex on a shortest path with the fewest edges; at
+        the source, its own row; -1 if there is no path.
 
     Raises
     ------
@@ -71,13 +72,11 @@ def sssp(A: ArrayLike, source: int, predecessors: bool = False) -> DistArray | S
     array([0., 5., 2.])
     """
     matrix = graph_from(A, "sssp")
-    source = vertex_from(source, matrix.shape[0], "sssp")
-    distances = distances_along(
-        matrix, vertices_of(matrix.shape[0]) == source, checked(np.inf, matrix, "sssp")
-    )
+    row = vertex_from(source, A, matrix.shape[0], "sssp")
+    distances = distances_along(matrix, vertices_of(matrix.shape[0]) == row, checked(np.inf, matrix, "sssp"))
     if not predecessors:
         return distances
-    return ShortestPaths(distances, parents_along(tight_edges(matrix, distances), source))
+    return ShortestPaths(distances, parents_along(tight_edges(matrix, distances), row))
 
 
 def distances_along(matrix: DistArray, at_source: DistArray, far: DistArray) -> DistArray:

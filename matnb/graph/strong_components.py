@@ -6,12 +6,12 @@ import numpy as np
 
 from matnb.graph.arguments import graph_from, vertices_of
 from matnb.graph.components import Components
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate
-from matnb.tables.results import named_by_vertices
 
 
 @named_by_vertices

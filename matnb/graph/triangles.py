@@ -6,6 +6,7 @@ import numpy as np
 
 from matnb.errors import OptionError
 from matnb.graph.arguments import both_ways, graph_from
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray
@@ -13,6 +14,7 @@ from matnb.lazy.functions.diagonals import tril
 from matnb.linalg.eigsh import eigsh
 
 
+@named_by_vertices
 def triangles(A: ArrayLike, symmetric: bool = False) -> DistArray:
     """Return the number of triangles that contain each vertex.
 

@@ -7,11 +7,13 @@ import numpy as np
 from matnb.errors import OptionError
 from matnb.graph.arguments import both_ways, graph_from
 from matnb.graph.triangles import toward_more_neighbors
+from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.loop import iterate
 
 
+@named_by_vertices
 def k_truss(A: ArrayLike, k: int, symmetric: bool = False) -> DistArray:
     """Return the k-truss: the largest subgraph in which each edge is in at least k - 2 triangles.
 

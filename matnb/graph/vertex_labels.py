@@ -1,16 +1,20 @@
-"""The labels of a matrix's rows and columns, followed through what is made of it: ids, or names."""
+"""The labels of the axes of matrices and vectors, followed through what is made of them: ids, or names."""
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, MutableMapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.creation import Arange
+from matnb.blocks.foreign import is_graph, names_of
+from matnb.errors import ShapeError, TooLargeError
 from matnb.expr.control import Final, Loop
 from matnb.expr.nodes import (
     Broadcast,
@@ -21,28 +25,44 @@ from matnb.expr.nodes import (
     Load,
     MaskedMatMul,
     MatMul,
+    Reduce,
     Regrid,
     Transpose,
 )
 from matnb.expr.traverse import topological
 from matnb.io.edges import EdgeList
-from matnb.lazy.array import DistArray
-from matnb.lazy.labels import LABEL_FINDERS, NOTED_LABELS
+from matnb.lazy.array import DistArray, wrap
+from matnb.lazy.labels import LABEL_CHECKS, LABEL_FINDERS, NOTED_LABELS, are_same, difference
+from matnb.lazy.registry import METHODS, SPARSE_METHODS
 from matnb.ops.diagonals import DiagonalMatrix, Triangle
 from matnb.ops.indexing import Pick, Put, PutWhere
 from matnb.ops.pattern import AtEntries, Pattern
 from matnb.ops.selecting import Compress, Expand, Prune, Select, SelectBy
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
 class AxisLabels:
     """The labels of an axis: values of an expression, or names at the places that it has.
 
-    Two axes have the same labels if they come from the same array in the same way; none are compared.
+    Attributes
+    ----------
+    values
+        Whole numbers, shape (n,).
+    names
+        Names, of which the values are the places.
+    is_shown
+        False where the labels are the numbers of rows, which users do not get as labels.
+    is_compared
+        False where others may be combined with them: targets of rows, and elements that a user picked from
+        a vector, as from an array that has no labels.
     """
 
     values: Expr
     names: _Names | None = None
+    is_shown: bool = True
+    is_compared: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,70 +70,198 @@ class _Names:
     array: npt.NDArray[Any]
 
 
-_Axes = tuple[AxisLabels | None, AxisLabels | None]
-_NONE: _Axes = (None, None)
+_Axes = tuple[AxisLabels | None, ...]
 _found: WeakKeyDictionary[Expr, _Axes] = WeakKeyDictionary()
-_ALIKE = (Regrid, Pattern, Triangle, Prune, Select, SelectBy, Put, PutWhere, Expand, Broadcast)
+_arrays: WeakKeyDictionary[Expr, npt.NDArray[Any]] = WeakKeyDictionary()  # of values that were compared
+_ALIKE = (Regrid, Pattern, Triangle, Prune, Select, SelectBy, Put, PutWhere, Expand)
+_PICKS = (Index, Pick, Compress)
+_WORDS = {
+    "row": ("a row", "rows"),
+    "column": ("a column", "columns"),
+    "element": ("an element", "elements"),
+    "inner": ("", "columns and rows"),
+}
 
 
 def axes_of(root: Expr) -> _Axes:
-    """Return the labels of the rows and of the columns of an expression, as far as they are known."""
+    """Return the labels of each axis of a matrix or vector, as far as they are known.
+
+    Raises
+    ------
+    ShapeError
+        For matrices or vectors of different labels that are combined.
+    """
     for node in topological([root], _found, _operands):
         if node not in _found:
-            _found[node] = _axes(node, _found) if node.ndim == 2 else _NONE
+            _found[node] = _axes(node, _found)
     return _found[root]
 
 
 def row_labels(node: Expr) -> DistArray | npt.NDArray[Any] | None:
-    """Return the labels of the rows of an expression: ids as a DistArray, names as NumPy's array."""
-    labels = axes_of(node)[0] if node.ndim == 2 else None
+    """Return the labels of the first axis: ids as a DistArray, names as NumPy's array."""
+    labels = next(iter(axes_of(node)), None)
+    if labels is None or not labels.is_shown:
+        return None
+    return DistArray(labels.values) if labels.names is None else label_values(DistArray(node))
+
+
+def without_labels(array: DistArray) -> DistArray:
+    """Return an array alone, which is combined with others row by row and column by column.
+
+    Examples
+    --------
+    >>> import networkx as nx, matnb as mn
+    >>> A = mn.asarray(nx.DiGraph([("a", "b")]))
+    >>> B = mn.asarray(nx.DiGraph([("b", "a")]))
+    >>> (A.without_labels() + B.without_labels()).toarray()
+    array([[0, 2],
+           [0, 0]])
+    """
+    node = array.expression
+    return wrap(Elementwise("astype", (node,), (node.dtype,), node.dtype))  # planned as the array itself
+
+
+def labels_of_graph(A: Any) -> AxisLabels | None:
+    """Return the labels of the vertices of what a user gave as a graph."""
+    names = getattr(A, "row_labels", None)  # of a pivot
+    if names is None and is_graph(A):
+        names = names_of(A)
+    if names is not None:
+        return _named(names)
+    return next(iter(axes_of(A.expression)), None) if isinstance(A, DistArray) else None
+
+
+def label_values(A: Any) -> npt.NDArray[Any] | None:
+    """Return the labels of what a user gave as a graph, in this process; None where it has none."""
+    labels = labels_of_graph(A)
+    if labels is None or not labels.is_shown:
+        return None
+    names = labels.names
+    if names is not None and isinstance(labels.values, Create):
+        return names.array  # all of them, in their order
+    if labels.values not in _arrays:
+        _arrays[labels.values] = np.asarray(DistArray(labels.values))
+    values = _arrays[labels.values]
+    return values if names is None else names.array[values]
+
+
+def named_by_vertices(function: _Function) -> _Function:
+    """Return a graph algorithm whose results have the labels of the vertices, where the graph has some.
+
+    An axis is one of vertices if it is as long as the graph, unless its labels are known already.
+    """
+
+    @wraps(function)
+    def named(A: Any, *args: Any, **options: Any) -> Any:
+        found = function(A, *args, **options)
+        labels = labels_of_graph(A)
+        if labels is not None:
+            for one in found if isinstance(found, tuple) else (found,):
+                if isinstance(one, DistArray):
+                    note(one, (labels,) * one.ndim)
+        return found
+
+    return cast(_Function, named)
+
+
+def note(array: DistArray, labels: Sequence[AxisLabels | None]) -> DistArray:
+    """Give the axes of a result labels, those that have none yet and are as long, and return it."""
+    node = array.expression
+    if node.ndim > 2 or not _is_of_data(node):
+        return array
+    fit = [
+        None if one is None or one.values.shape[0] != length else one
+        for one, length in zip(labels, node.shape, strict=True)
+    ]
+    known = axes_of(node)
+    _found[node] = tuple(own or new for own, new in zip(known, fit, strict=True))
+    return array
+
+
+def picked_labels(labels: AxisLabels | None, places: Sequence[int] | npt.NDArray[np.int64]) -> Any:
+    """Return the labels of some vertices, by their rows; None where the graph has none."""
     if labels is None:
         return None
-    values = DistArray(labels.values)
-    return values if labels.names is None else labels.names.array[np.asarray(values)]
+    values = DistArray(labels.values)[np.asarray(places, np.int64)]
+    return replace(labels, values=values.expression)
+
+
+def check_same_vertices(one: DistArray, A: Any, name: str) -> None:
+    """Refuse a vector, or the pairs, of the vertices of another graph.
+
+    Raises
+    ------
+    ShapeError
+        For them; it lists some labels that only one side has.
+    """
+    graph = labels_of_graph(A)
+    for labels in axes_of(one.expression):
+        _matched(labels, graph, name, "element")
+
+
+def _named(names: npt.NDArray[Any]) -> AxisLabels:
+    return AxisLabels(_numbers(len(names)), _Names(names))
+
+
+def _numbers(length: int) -> Expr:
+    return Create(Arange(0, 1, length, np.dtype(np.int64)))
+
+
+def _is_of_data(node: Expr) -> bool:
+    # What is made of parameters alone is the same expression for any graph.
+    return any(not one.operands and not isinstance(one, Create) for one in topological([node]))
 
 
 def _operands(node: Expr) -> tuple[Expr, ...]:
     # Those that may have labels.
-    if node.ndim != 2:
+    if node.ndim > 2:
         return ()
     operands = (
         node.control.inputs if isinstance(node, Final) and isinstance(node.control, Loop) else node.operands
     )
-    return tuple(one for one in operands if one.ndim == 2)
+    return tuple(one for one in operands if one.ndim <= 2)
 
 
 def _axes(node: Expr, found: MutableMapping[Expr, _Axes]) -> _Axes:
+    none: _Axes = (None,) * node.ndim
+    if node.ndim > 2:
+        return none
     if node in NOTED_LABELS:
         return _noted(node, NOTED_LABELS[node])
     match node:
-        case Transpose(operand, (1, 0)):
-            rows, columns = found[operand]
-            return columns, rows
-        case Elementwise():
-            return _together([found[one] for one in node.inputs if one.shape == node.shape])
-        case MatMul(left, right) | MaskedMatMul(left, right) if left.ndim == right.ndim == 2:
-            rows = found[right][0] if _is_scale(left) else found[left][0]
-            return rows, found[left][1] if _is_scale(right) else found[right][1]
-        case Index(operand, key) if len(key) == operand.ndim == 2 and None not in key:
-            rows, columns = found[operand]
-            return _indexed(rows, key[0]), _indexed(columns, key[1])
-        case Pick(operand, (places,), axis) if operand.ndim == 2 and places.ndim == 1:
+        case Load(EdgeList(), "matrix"):
+            numbers = AxisLabels(_numbers(node.shape[0]), is_shown=False)
+            return numbers, numbers
+        case Transpose(operand, axes):
+            return tuple(found[operand][axis] for axis in axes)
+        case Elementwise("astype", (operand,)) if operand.dtype == node.dtype:
+            return none  # of without_labels
+        case Elementwise() | Broadcast():
+            return _together(node, [one for one in node.operands if one.ndim <= 2], found)
+        case MatMul(left, right) | MaskedMatMul(left, right) if found.get(left) and found.get(right):
+            return _of_product(node, found)
+        case Reduce(operand, axes=axes) if operand.ndim == 2 and len(axes) == 1:
+            kept = list(found[operand])
+            kept[axes[0]] = None
+            return tuple(kept) if node.ndim == 2 else (kept[1 - axes[0]],)
+        case Index(operand, key) if found.get(operand):
+            return _indexed(found[operand], key)
+        case Pick(operand, (places,), axis) if found.get(operand) and places.ndim == 1:
             picked = list(found[operand])
-            labels = picked[axis]
-            picked[axis] = labels and AxisLabels(Pick(labels.values, (places,), 0), labels.names)
-            return picked[0], picked[1]
-        case Compress(operand, mask, before, after) if operand.ndim == 2 and mask.ndim == 1:
-            rows, columns = found[operand]
-            kept = rows and AxisLabels(Compress(rows.values, mask, before, after), rows.names)
-            return kept, columns
+            picked[axis] = _of_some(picked[axis], lambda values: Pick(values, (places,), 0), operand.ndim)
+            return tuple(picked)
+        case Compress(operand, mask, before, after) if found.get(operand) and mask.ndim == 1:
+            first, *rest = found[operand]
+            return _of_some(first, lambda values: Compress(values, mask, before, after), operand.ndim), *rest
         case AtEntries(operand):
             return found[operand]
+        case DiagonalMatrix(operand, 0):
+            return found[operand] * 2
         case Final(loop, place) if isinstance(loop, Loop) and place < loop.num_state:
             return _kept_in(loop, found)[place]
     if isinstance(node, _ALIKE) and node.operands[0].shape == node.shape:
         return found[node.operands[0]]
-    return _NONE
+    return none
 
 
 def _kept_in(loop: Loop, outside: MutableMapping[Expr, _Axes]) -> list[_Axes]:
@@ -121,7 +269,7 @@ def _kept_in(loop: Loop, outside: MutableMapping[Expr, _Axes]) -> list[_Axes]:
     variables = loop.variables
     given = [*loop.state, None, *loop.given]
     inside: dict[Expr, _Axes] = {
-        variable: _NONE if one is None else outside.get(one, _NONE)
+        variable: (None,) * variable.ndim if one is None or one.ndim > 2 else outside[one]
         for variable, one in zip(variables, given, strict=True)
     }
     states = variables[: loop.num_state]
@@ -130,51 +278,130 @@ def _kept_in(loop: Loop, outside: MutableMapping[Expr, _Axes]) -> list[_Axes]:
         found: dict[Expr, _Axes] = dict(inside)
         for node in topological(loop.body.results, found, _operands):
             if node not in found:
-                found[node] = _axes(node, found) if node.ndim == 2 else _NONE
+                found[node] = _axes(node, found)
         after = [found[one] for one in loop.body.results]
         kept = [_alike(inside[one], new) for one, new in zip(states, after, strict=True)]
         changed = kept != [inside[one] for one in states]
         inside.update(zip(states, kept, strict=True))
-    return [_NONE] * loop.num_state if changed else kept
+    return [(None,) * one.ndim for one in states] if changed else kept
 
 
-def _alike(one: _Axes, other: _Axes) -> _Axes:
-    return (one[0] if one[0] == other[0] else None), (one[1] if one[1] == other[1] else None)
+def _alike(axes: _Axes, others: _Axes) -> _Axes:
+    return tuple(one if one == other else None for one, other in zip(axes, others, strict=True))
 
 
 def _noted(node: Expr, labels: Expr | npt.NDArray[Any]) -> _Axes:
     if not isinstance(labels, Expr):
-        places = Create(Arange(0, 1, node.shape[0], np.dtype(np.int64)))
-        vertices = AxisLabels(places, _Names(labels))
-        return vertices, vertices
+        return (_named(labels),) * node.ndim
     source = node
     while isinstance(source, Regrid):
         source = source.operand
-    rows = AxisLabels(labels)
-    is_of_vertices = isinstance(source, Load) and isinstance(source.source, EdgeList)
-    return rows, rows if is_of_vertices else None  # other files have a label for each row
+    if isinstance(source, Load) and isinstance(source.source, EdgeList):
+        return (AxisLabels(labels),) * node.ndim
+    return AxisLabels(labels, is_compared=False), *(None,) * (node.ndim - 1)  # a target for each row
 
 
-def _together(axes: list[_Axes]) -> _Axes:
-    # What has no labels goes along with what has some; two different sets leave none.
-    return _same([one[0] for one in axes]), _same([one[1] for one in axes])
+# What is combined: what has no labels goes along with what has some.
 
 
-def _same(labels: list[AxisLabels | None]) -> AxisLabels | None:
-    found = {one for one in labels if one is not None}
-    return found.pop() if len(found) == 1 else None
+def _together(node: Expr, operands: Sequence[Expr], found: MutableMapping[Expr, _Axes]) -> _Axes:
+    # As NumPy broadcasts, from the last axis on.
+    name = getattr(node, "name", "broadcast")
+    made: list[AxisLabels | None] = []
+    for axis, length in enumerate(node.shape):
+        labels = None
+        for one in operands:
+            own = axis - node.ndim + one.ndim
+            if own >= 0 and one.shape[own] == length:
+                labels = _matched(labels, found[one][own], name, _word(node.ndim, axis))
+        made.append(labels)
+    return tuple(made)
 
 
-def _indexed(labels: AxisLabels | None, key: Any) -> AxisLabels | None:
-    if labels is None or not isinstance(key, slice):
+def _of_product(node: MatMul | MaskedMatMul, found: MutableMapping[Expr, _Axes]) -> _Axes:
+    first, second = found[node.left], found[node.right]
+    inner = _matched(first[-1], second[0], "matmul", "inner")
+    rows = inner if _is_scale(node.left, first) else first[0]
+    columns = inner if _is_scale(node.right, second) else second[-1]
+    made = (*(rows for _ in first[:-1]), *(columns for _ in second[1:]))
+    if isinstance(node, MaskedMatMul) and node.mask in found:
+        mask = found[node.mask]
+        words = [_word(node.ndim, axis) for axis in range(node.ndim)]
+        sides = zip(made, mask, words, strict=True)
+        return tuple(_matched(one, other, "matmul", word) for one, other, word in sides)
+    return made
+
+
+def _is_scale(node: Expr, axes: _Axes) -> bool:
+    return isinstance(node, DiagonalMatrix) and not node.offset and axes[0] is None
+
+
+def _word(ndim: int, axis: int) -> str:
+    return "element" if ndim == 1 else ("row", "column")[axis]
+
+
+def _matched(one: AxisLabels | None, other: AxisLabels | None, name: str, word: str) -> AxisLabels | None:
+    # The labels of both; None where the two are not known to be the same.
+    if one is None or other is None or one == other:
+        return one or other
+    if not (one.is_compared and other.is_compared):
         return None
-    if key == slice(0, labels.values.shape[0], 1):
-        return labels
-    return AxisLabels(Index(labels.values, (key,)), labels.names)
+    values = [_values_of(labels) for labels in (one, other)]
+    first, second = values
+    if first is None or second is None:
+        return None
+    if are_same(first, second):
+        return one
+    sides = (f"{_WORDS[word][0]} of one", f"{_WORDS[word][0]} of the other")
+    if word == "inner":
+        sides = ("a column of the first", "a row of the second")
+    raise ShapeError(
+        f"{name} of arrays whose {_WORDS[word][1]} are different vertices: "
+        f"{difference(first, second, sides)}. Give one without_labels() to combine them by position, or load "
+        "both with relabel=False and num_vertices=n, so that the same row is the same vertex"
+    )
 
 
-def _is_scale(node: Expr) -> bool:
-    return isinstance(node, DiagonalMatrix) and not node.offset
+def _values_of(labels: AxisLabels) -> npt.NDArray[Any] | None:
+    # Those that were read or given, and those at places that were: nothing else is computed for it.
+    node = labels.values
+    if node not in _arrays:
+        if not all(one.is_source or isinstance(one, _PICKS) for one in topological([node])):
+            return None
+        with suppress(TooLargeError):
+            _arrays[node] = np.asarray(DistArray(node))
+    values = _arrays.get(node)
+    return values if labels.names is None or values is None else labels.names.array[values]
+
+
+# What is picked
+
+
+def _indexed(axes: _Axes, key: Sequence[int | slice | None]) -> _Axes:
+    left = iter(axes)
+    made: list[AxisLabels | None] = []
+    for part in key:
+        labels = None if part is None else next(left)
+        if isinstance(part, int):
+            continue
+        if labels is not None and part != slice(0, labels.values.shape[0], 1):
+            labels = _of_some(labels, _slice(part), len(axes))
+        made.append(labels)
+    return tuple(made)
+
+
+def _slice(part: slice | None) -> Callable[[Expr], Expr]:
+    return lambda values: Index(values, (part,))
+
+
+def _of_some(labels: AxisLabels | None, pick: Callable[[Expr], Expr], ndim: int) -> AxisLabels | None:
+    # Elements of a vector are taken out to be combined with others: `x[1:] - x[:-1]`.
+    if labels is None:
+        return None
+    return replace(labels, values=pick(labels.values), is_compared=labels.is_compared and ndim == 2)
 
 
 LABEL_FINDERS.append(row_labels)
+LABEL_CHECKS.append(axes_of)
+for _methods in (METHODS, SPARSE_METHODS):
+    _methods["without_labels"] = without_labels

@@ -23,7 +23,7 @@ from matnb.lazy import lost_writes, reductions, ufuncs
 from matnb.lazy.element_reads import chunks_of, note_iteration, value_of
 from matnb.lazy.evaluator import evaluator, shown
 from matnb.lazy.foreign_names import as_numpy, asks, instead_of, is_in_matplotlib, refuse_dask
-from matnb.lazy.labels import LABEL_FINDERS, NOTED_LABELS
+from matnb.lazy.labels import LABEL_FINDERS, NOTED_LABELS, check_labels
 from matnb.lazy.limits import check_incoming, check_limit, converted_bytes, list_bytes
 from matnb.lazy.operators import Operators
 from matnb.lazy.recording import active_recording
@@ -586,6 +586,7 @@ def renew(new: Mapping[Expr, Expr]) -> None:
 
 def wrap(node: Expr) -> DistArray:
     """Return a handle on an expression that was just built, and note it in the cell's recording."""
+    check_labels(node)
     record = active_recording()
     if record is not None:
         record.note(node)
@@ -686,9 +687,11 @@ class DistArray(Methods, Operators, Values):
 
     @property
     def labels(self) -> Any:
-        """Labels of the rows, or None: ids of a file's vertices as a DistArray, a graph's names as NumPy's.
+        """Labels of the first axis, or None: ids of vertices as a DistArray, a graph's names as NumPy's.
 
-        They follow slices, picked rows and columns, transposes, products, and functions element by element.
+        They follow slices, picked rows and columns, transposes, products, sums along an axis and functions
+        element by element, and results of ``mn.graph`` have them. Ids that are 0 to n - 1 are the numbers of
+        the rows, and there are no labels. ``without_labels()`` gives an array that has none.
         """
         found = (find(self._expression) for find in LABEL_FINDERS)
         return next((one for one in found if one is not None), None)
@@ -874,6 +877,7 @@ class DistArray(Methods, Operators, Values):
 
     def _become(self, version: Expr) -> None:
         # The handle gets a new version; whoever read the old one keeps it.
+        check_labels(version)
         record = active_recording()
         if record is not None:
             record.note(version)

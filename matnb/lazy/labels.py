@@ -17,12 +17,19 @@ from matnb.expr.nodes import Expr
 # Labels of rows, by what they came with: an expression, or names. A family follows them from there.
 NOTED_LABELS: WeakKeyDictionary[Expr, Any] = WeakKeyDictionary()
 LABEL_FINDERS: list[Callable[[Expr], Any]] = []
+LABEL_CHECKS: list[Callable[[Expr], object]] = []  # that refuse what combines matrices of different labels
 _OF_COLUMNS = (
     "Names in two columns become vertices by "
     'mn.asarray(nx.from_pandas_edgelist(t.to_pandas(), "src", "dst", create_using=nx.DiGraph))'
 )
 _SHOWN = 3  # labels of a kind in an error
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def check_labels(node: Expr) -> None:
+    """Refuse a new expression that combines matrices of different labels."""
+    for check in LABEL_CHECKS if NOTED_LABELS else ():
+        check(node)
 
 
 def row_by_label(node: Expr, key: object) -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, TypeVar, cast
-from weakref import WeakKeyDictionary
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +31,7 @@ _NUMBER = (
     "padding:0 10px 0 0;border:none;background:transparent;text-align:right;font-variant-numeric:tabular-nums"
 )
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 _Kind = TypeVar("_Kind", bound=type)
-_names: WeakKeyDictionary[Expr, Any] = WeakKeyDictionary()  # of the vertices that results are of
 
 
 @dataclass(frozen=True)
@@ -52,32 +48,6 @@ class ResultPart:
 
     title: str
     rows: tuple[tuple[str, float], ...]
-
-
-def named_by_vertices(function: _Function) -> _Function:
-    """Return a graph algorithm whose results know the names of the vertices, where the graph has some."""
-
-    @wraps(function)
-    def named(A: Any, *args: Any, **options: Any) -> Any:
-        found = function(A, *args, **options)
-        names = next((one for name in _OF_NAMES if (one := getattr(A, name, None)) is not None), None)
-        if isinstance(A, DistArray) and names is None:
-            names = A.expression  # its labels are looked up when the result is shown
-        if names is not None:
-            for one in found if isinstance(found, tuple) else ():
-                if isinstance(one, DistArray) and one.ndim == 1:
-                    _names[one.expression] = names
-        return found
-
-    return cast(_Function, named)
-
-
-_OF_NAMES = ("row_labels", "nodes")  # of a pivot, of NetworkX
-
-
-def _names_of(field: DistArray) -> Any:
-    names = _names.get(field.expression)
-    return DistArray(names).labels if isinstance(names, Expr) else names
 
 
 def shows(noun: str = "", **kinds: str) -> Callable[[_Kind], _Kind]:
@@ -153,7 +123,7 @@ class ResultView:
         return []
 
     def _named(self, field: DistArray, places: DistArray) -> list[DistArray]:
-        names = _names_of(field)
+        names = field.labels
         return [names[places]] if isinstance(names, DistArray) else []
 
     def _look(self, wanted: dict[str, list[DistArray]]) -> None:
@@ -171,7 +141,7 @@ class ResultView:
             case "sizes":
                 sizes, places, count = found[:3]
                 called = self._called(field, places, found[3:])
-                if _names_of(field) is None:
+                if field.labels is None:
                     called = [str(place) for place in places.tolist()]
                 else:  # the number is the one that picks the group
                     pairs = zip(places.tolist(), called, strict=True)
@@ -198,7 +168,7 @@ class ResultView:
     ) -> list[str]:
         if named:
             return [short_text(str(one)) for one in named[0].tolist()]
-        names = _names_of(field)
+        names = field.labels
         if names is None:
             row = "row " if self._noun == "vertices" else ""
             return [f"{row}{place}" for place in places.tolist()]

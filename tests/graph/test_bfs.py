@@ -68,7 +68,7 @@ def test_ldbc(test_data: Path, name: str) -> None:
     A = mn.load(folder / f"{name}.e", directed="undirected" not in name, weights=False, duplicates="merge")
     vertices = A.labels.compute()
     np.testing.assert_array_equal(vertices, stored[:, 0])
-    levels, _ = mn.graph.bfs(A, int(np.searchsorted(vertices, source)))
+    levels, _ = mn.graph.bfs(A, source)
     np.testing.assert_array_equal(levels.compute(), np.where(stored[:, 1] == NOT_REACHED, -1, stored[:, 1]))
 
 

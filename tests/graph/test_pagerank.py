@@ -51,11 +51,11 @@ def test_jumps_go_to_vertices_by_their_labels(tmp_path: Path) -> None:
         ranks, _ = mn.graph.pagerank(A, tolerance=1e-12, max_iterations=1000, personalization=jumps)
         np.testing.assert_allclose(ranks.compute(), ranks_by_networkx(G, jumps), rtol=1e-8)
     A = mn.load(str(tmp_path / "e.txt"))
-    with pytest.raises(mn.errors.OptionError, match="names 2 vertices, of which 1 are among the graph's"):
+    with pytest.raises(mn.errors.IndexingError, match="personalization of vertex 2, which is no label"):
         mn.graph.pagerank(A, personalization={900: 1, 2: 1}).ranks.compute()
-    with pytest.raises(mn.errors.OptionError, match="has 'x', which is no vertex; give labels"):
+    with pytest.raises(mn.errors.IndexingError, match="vertex 'x', which is no label of the graph"):
         mn.graph.pagerank(mn.asarray(names), personalization={"x": 1})
-    with pytest.raises(mn.errors.OptionError, match="has 4, which is no vertex; give numbers of rows"):
+    with pytest.raises(mn.errors.IndexingError, match="vertex 4 of a graph with 4 vertices: give 0 to 3"):
         mn.graph.pagerank(nx.to_scipy_sparse_array(rows), start={4: 1})
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Self, cast
 
 import numpy as np
 
+from matnb.blocks.foreign import is_missing_value
 from matnb.expr.nodes import Expr
 from matnb.lazy import lost_writes
 from matnb.lazy.array import DistArray, wrap
@@ -66,7 +67,16 @@ class ColumnArray(DistArray):
         return DistArray(self._expression)
 
     def _recorded(self, node: Expr) -> Any:
-        return column_array(wrap(node))
+        is_of_this = sum(one.ndim == 1 for one in node.operands) == 1  # and not of two columns
+        return column_array(wrap(node), self.name if is_of_this else "")
+
+    def __eq__(self, other: object) -> Any:
+        return super().__eq__(np.nan if is_missing_value(other) else other)  # as nothing is equal to it
+
+    def __ne__(self, other: object) -> Any:
+        return super().__ne__(np.nan if is_missing_value(other) else other)
+
+    __hash__ = None  # type: ignore[assignment]  # it compares value by value
 
     def __getitem__(self, key: Any) -> Any:
         return column_array(super().__getitem__(key), self.name)
@@ -82,7 +92,8 @@ class ColumnArray(DistArray):
     # NumPy's protocols: they get arrays, and what they make is a column again
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
-        return _columns_of(super().__array_ufunc__(ufunc, method, *inputs, **options))
+        name = _common_name(one for one in inputs if isinstance(one, ColumnArray))
+        return _columns_of(super().__array_ufunc__(ufunc, method, *inputs, **options), name)
 
     def __array_function__(
         self,
@@ -104,7 +115,7 @@ class ColumnArray(DistArray):
                 lost_writes.noted.pop(id(array), None)  # the column has it
             if found is array:
                 return column
-        return _columns_of(found)
+        return _columns_of(found, _common_name(column for column, _ in arrays))
 
 
 def column_array(array: Any, name: str = "") -> Any:
@@ -121,8 +132,15 @@ def plain_array(array: Any) -> Any:
     return array.__matnb_array__() if isinstance(array, ColumnArray) else array
 
 
-def _columns_of(found: Any) -> Any:
-    return tuple(map(column_array, found)) if type(found) is tuple else column_array(found)
+def _columns_of(found: Any, name: str) -> Any:
+    return (
+        tuple(column_array(one, name) for one in found) if type(found) is tuple else column_array(found, name)
+    )
+
+
+def _common_name(columns: Iterable[ColumnArray]) -> str:
+    names = {one.name for one in columns}
+    return names.pop() if len(names) == 1 else ""
 
 
 def _as_arrays(value: Any, arrays: list[tuple[ColumnArray, DistArray]]) -> Any:

@@ -132,6 +132,20 @@ class Column:
     def __contains__(self, value: object) -> bool:
         return bool(self.isin([value]).any())
 
+    def __matnb_array__(self) -> DistArray:
+        """Refuse to be an array of numbers.
+
+        Raises
+        ------
+        DTypeError
+            With what is one.
+        """
+        name = repr(self.name or "zone")
+        raise DTypeError(
+            f"a column of {self._word()} is not an array of numbers: t.groupby({name}) groups by it, "
+            "x.to_numpy() is an array of NumPy's, and x.codes are whole numbers for the values"
+        )
+
     # Missing values
 
     def isna(self) -> DistArray:

@@ -124,7 +124,7 @@ def _method(name: str) -> Callable[..., Any]:
             )
         found = function(NumberColumn(array), *args, **options)
         found = found.codes if isinstance(found, NumberColumn) else found
-        return column_array(found) if isinstance(array, ColumnArray) else plain_array(found)
+        return column_array(found, array.name) if isinstance(array, ColumnArray) else plain_array(found)
 
     return method
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
 
@@ -20,7 +22,7 @@ from matnb.program.memory import estimate_bytes
 Rows = Sequence[Sequence[str]]
 Seen = tuple[Rows, Rows] | None  # the first rows, and the last where there are more
 Told = Sequence[tuple[str, str]]  # names and types
-_MOST_COLUMNS, _LONGEST = 20, 24  # that are shown, and letters of text
+_MOST_COLUMNS, _FEWEST_COLUMNS, _LONGEST = 20, 2, 24  # that are shown, and letters of text
 _OF_DIGITS = re.compile(r"[-+:.\dTZdhms ]{1,40}")  # numbers, times and durations, which may be text
 _CELL = "padding:1px 10px 1px 0;border:none;background:transparent;white-space:pre"
 _TYPE = f"{_CELL};opacity:.6;font-weight:normal"
@@ -46,12 +48,11 @@ def _counted(shape: tuple[int, int]) -> str:
     return f"{plural_text(shape[0], 'row')} x {plural_text(shape[1], 'column')}"
 
 
-def _picked(told: Told) -> list[int | None]:
+def _picked(told: Told, most: int = _MOST_COLUMNS) -> list[int | None]:
     # Which columns are shown; None stands for those between.
-    if len(told) <= _MOST_COLUMNS:
+    if len(told) <= most:
         return list(range(len(told)))
-    half = _MOST_COLUMNS // 2
-    return [*range(half), None, *range(len(told) - half, len(told))]
+    return [*range(most - most // 2), None, *range(len(told) - most // 2, len(told))]
 
 
 def short_text(text: str) -> str:
@@ -61,9 +62,9 @@ def short_text(text: str) -> str:
     return "".join(" " if one.isspace() else one for one in cut)
 
 
-def _grid(told: Told, seen: Seen) -> list[list[str]]:
+def _grid(told: Told, seen: Seen, most: int = _MOST_COLUMNS) -> list[list[str]]:
     # Names, types and rows of what is shown.
-    places = _picked(told)
+    places = _picked(told, most)
     rows: list[list[str]] = [["..." if place is None else short_text(told[place][0]) for place in places]]
     rows.append(["..." if place is None else told[place][1] for place in places])
     first, last = seen if seen is not None else ([], [])
@@ -79,6 +80,20 @@ def _cell(value: str, column: tuple[str, str]) -> str:
     return short_text(value) if column[1] == "text" else value
 
 
+def _fitting(told: Told, seen: Seen) -> tuple[list[list[str]], list[int]]:
+    # As many columns as the terminal is wide, as pandas shows them, and at least the first and the last.
+    # What is written elsewhere does not depend on where.
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    widest = shutil.get_terminal_size().columns if is_terminal else inf
+    most = min(_MOST_COLUMNS, len(told))
+    while True:
+        grid = _grid(told, seen, most)
+        widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+        if most <= _FEWEST_COLUMNS or sum(widths) + 2 * (len(widths) - 1) <= widest:
+            return grid, widths
+        most -= 1
+
+
 def table_text(shape: tuple[int, int], told: Told, seen: Seen, note: str = "") -> str:
     """Return how many rows and columns there are, then names, types, and the rows that were looked at.
 
@@ -89,8 +104,7 @@ def table_text(shape: tuple[int, int], told: Told, seen: Seen, note: str = "") -
     note
         What is said of the rows: what they took, or why there are none.
     """
-    grid = _grid(told, seen)
-    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    grid, widths = _fitting(told, seen)
     pads = [str.rjust if are else str.ljust for are in _are_numbers(grid[1])]
     lines = [
         "  ".join(pad(text, width) for pad, text, width in zip(pads, row, widths, strict=True)).rstrip()

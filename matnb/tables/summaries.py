@@ -15,7 +15,7 @@ from matnb.lazy.evaluator import evaluator
 from matnb.pictures.escaping import escaped
 from matnb.tables.columns import Column, as_column
 from matnb.tables.masked import MaskedColumn
-from matnb.tables.showing import value_text
+from matnb.tables.showing import duration_text, value_text
 from matnb.tables.times import TimeColumn
 
 
@@ -131,7 +131,7 @@ class Record(NDArrayOperatorsMixin, Mapping[str, Any]):
         return list(self.to_dict().values())
 
     def _texts(self) -> list[tuple[str, str]]:
-        return [(name, value_text(one)) for name, one in self.to_dict().items()]
+        return [(name, _text(one)) for name, one in self._values.items()]
 
     def __repr__(self) -> str:
         width = max((len(name) for name in self._values), default=0)
@@ -140,6 +140,12 @@ class Record(NDArrayOperatorsMixin, Mapping[str, Any]):
     def _repr_html_(self) -> str:
         rows = (f"<tr><th>{escaped(name)}</th><td>{escaped(text)}</td></tr>" for name, text in self._texts())
         return f"<table>{''.join(rows)}</table>"
+
+
+def _text(one: Any) -> str:
+    if isinstance(one, np.timedelta64):
+        return duration_text(int(one.astype(np.int64)), np.datetime_data(one.dtype)[0])
+    return value_text(one.item() if hasattr(one, "item") else one)
 
 
 def is_number(one: DistArray | Column) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, overload
@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import ColumnError, DTypeError, OptionError, TooLargeError, UnsupportedError, suggestion
+from matnb.errors import (
+    ColumnError,
+    DTypeError,
+    OptionError,
+    TooLargeError,
+    UnsupportedError,
+    no_attribute,
+    suggestion,
+)
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, coo_array
 from matnb.lazy.evaluator import evaluator
@@ -60,6 +68,32 @@ class ColumnNames(tuple[str, ...]):
         return list(self)
 
     to_list = tolist
+
+
+class ValuesOfColumns:
+    """What ``t.values`` is: called, it returns the columns; used as pandas' array, it says what to write."""
+
+    _WAYS = "t.to_numpy() is the array that pandas has there, t.to_matrix() one of the workers"
+
+    def __init__(self, columns: Iterable[DistArray | Column]) -> None:
+        self._columns = tuple(columns)
+
+    def __call__(self) -> tuple[DistArray | Column, ...]:
+        """Return the columns."""
+        return self._columns
+
+    def __repr__(self) -> str:
+        return f"t.values() returns the columns; {self._WAYS}"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise no_attribute("t.values", name, instead=lambda: self._WAYS)
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise UnsupportedError(f"t.values is no array: {self!r}")
+
+    __array__ = __matnb_array__ = __getitem__ = __iter__ = __len__ = _refuse
 
 
 class Table(FrameMethods):
@@ -142,9 +176,10 @@ class Table(FrameMethods):
         """Return the names of the columns."""
         return self.columns
 
-    def values(self) -> tuple[DistArray | Column, ...]:
-        """Return the columns."""
-        return tuple(self._columns.values())
+    @property
+    def values(self) -> ValuesOfColumns:
+        """The columns, when called, as of a dict; the array that pandas has here is ``t.to_numpy()``."""
+        return ValuesOfColumns(self._columns.values())
 
     def items(self) -> tuple[tuple[str, DistArray | Column], ...]:
         """Return pairs of names and columns."""

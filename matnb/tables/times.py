@@ -187,6 +187,17 @@ class TimeColumn(HasTimes, OrderedColumn):
             )
         return super().__array__(dtype, copy)
 
+    def to_datetime(self, format: object = None, errors: str = "raise") -> TimeColumn:
+        """Return the column, whose values are dates and times already.
+
+        Raises
+        ------
+        DTypeError
+            For durations.
+        """
+        self._check("datetime", "to_datetime")
+        return self
+
     def texts_of(self, codes: npt.NDArray[Any]) -> list[str]:
         """Return computed numbers as they are shown: times of clocks with their offset, "" where missing."""
         if self.word == "timedelta":

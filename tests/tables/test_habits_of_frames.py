@@ -1,0 +1,119 @@
+"""What people type of habit with a table's columns: names, None, values, and tables in narrow terminals."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import matnb as mn
+from matnb.errors import DTypeError, UnsupportedError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session() -> Iterator[None]:
+    with mn.start(workers=1, threads=1):
+        yield
+    mn.stop()
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "zone": ["b", "a", None, "a"],
+            "fare": [1.5, None, -2.0, 3.0],
+            "n": [1, 2, 3, 5],
+            "people": pd.array([1, None, 3, 4], "Int64"),
+            "when": pd.to_datetime(["2024-01-01 10:00:00", "2024-01-01 10:19:13", None, None]),
+        }
+    )
+
+
+MADE: tuple[Callable[[pd.DataFrame], pd.Series], ...] = (
+    lambda t: t["n"] > 2,
+    lambda t: t["n"] % 2,
+    lambda t: 2 * t["n"],
+    lambda t: np.abs(t["fare"]),
+    lambda t: np.round(t["fare"]),
+    lambda t: t["fare"].fillna(0),
+    lambda t: t["fare"].shift(1),
+    lambda t: t["fare"][t["fare"] > 0],
+    lambda t: t["n"] + t["fare"],
+    lambda t: t["zone"].str.len(),
+    lambda t: t["when"].dt.hour,
+    lambda t: t["fare"].clip(0, 1),
+)
+
+
+@pytest.mark.parametrize("place", range(len(MADE)))
+def test_what_is_made_of_one_column_has_its_name(frame: pd.DataFrame, place: int) -> None:
+    found, expected = MADE[place](mn.table(frame)), MADE[place](frame)
+    assert (found.name or None) == expected.name
+    assert found.value_counts().columns[0] == (expected.name or "value")
+
+
+def test_keys_of_groups_have_the_name_of_their_column(frame: pd.DataFrame) -> None:
+    t = mn.table(frame)
+    for key in (t["n"] % 2, np.where(t["n"] > 2, 1, 0), t["n"]):
+        assert t.groupby(key)["fare"].mean().columns == ("n", "fare")
+
+
+@pytest.mark.parametrize("name", ["zone", "fare", "n", "people", "when"])
+def test_nothing_equals_none(frame: pd.DataFrame, name: str) -> None:
+    column = mn.table(frame)[name]
+    assert np.asarray(column == None).tolist() == (frame[name] == None).fillna(False).tolist()  # noqa: E711
+    assert np.asarray(column != None).all()  # noqa: E711
+
+
+def test_times_are_times_already(frame: pd.DataFrame) -> None:
+    t = mn.table(frame)
+    assert t["when"].to_datetime() is t["when"]
+    with pytest.raises(DTypeError, match="timedelta"):
+        (t["when"] - t["when"]).to_datetime()
+
+
+def test_durations_of_records_are_read_as_those_of_columns(frame: pd.DataFrame) -> None:
+    t = mn.table(frame)
+    assert "19m 13s" in repr(t.with_columns(d=t["when"].diff())[["d", "n"]].mean())
+
+
+def test_values_are_the_columns_when_called(frame: pd.DataFrame) -> None:
+    t = mn.table(frame)
+    assert len(t.values()) == 5
+    assert "t.to_numpy()" in repr(t.values)
+    for use in (np.asarray, mn.asarray, list, len, lambda values: values[0]):
+        with pytest.raises(UnsupportedError, match=r"t\.to_numpy\(\)"):
+            use(t.values)
+    with pytest.raises(AttributeError, match=r"'shape'; t\.to_numpy\(\) is the array"):
+        t.values.shape  # noqa: B018
+    assert np.asarray(t.to_numpy()).shape == frame.values.shape
+
+
+@pytest.mark.parametrize("name", ["zone", "when"])
+def test_columns_that_are_no_numbers_say_how_they_are_grouped(frame: pd.DataFrame, name: str) -> None:
+    t = mn.table(frame)
+    with pytest.raises(DTypeError, match=rf"t\.groupby\('{name}'\) groups by it"):
+        mn.groupby(t[name])
+    assert len(t.groupby(name).size()) == 2
+    assert np.asarray(mn.groupby(t[name].codes).keys).size == 3  # a missing one is a number too
+
+
+def test_tables_are_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    t = mn.table({f"column {number}": np.arange(2.0) for number in range(15)})
+    whole = repr(t)
+    assert "column 7" in whole
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    for columns in (60, 80, 200):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = repr(t).splitlines()
+        assert max(map(len, lines)) <= columns
+        assert lines[1].startswith("column 0")
+        assert lines[1].endswith("column 14")
+    monkeypatch.setenv("COLUMNS", "5")
+    assert repr(t).splitlines()[1].split() == ["column", "0", "...", "column", "14"]
+    monkeypatch.setenv("COLUMNS", "500")
+    assert repr(t) == whole

@@ -154,7 +154,7 @@ class Automatic:
             because = ", since all workers also wait for the one with the most rows" if outweighs else ""
             return (
                 f"balanced: the slowest worker takes {uneven:.2f} times the mean; new cuts would save "
-                f"{max(0.0, share):.0%} of an iteration{because}"
+                f"{max(0.0, share):.0%} of an iteration at most, too little to move for{because}"
             )
         noise = certain_error(situation, now - then, cost_seconds)
         if share < noise:

@@ -377,6 +377,10 @@ def _cancelled(interrupt: KeyboardInterrupt) -> CellCancelled:
 
 FIRST_SECONDS = 0.5  # a shorter cell shows none
 BETWEEN_SECONDS = 0.25
+# A line that is not renewed any more was left by a kernel that is gone, which cannot take it away.
+_RENEWED = (
+    "<style>.matnb-progress{animation:matnb-gone 1s 20s forwards}@keyframes matnb-gone{to{opacity:0}}</style>"
+)
 
 
 class Progress:
@@ -427,7 +431,7 @@ class Progress:
             return  # what another thread shows would land under any cell
         match event:
             case SessionAwaited():
-                self._hide() if event.is_over else self._show(waiting_text(event.names, event.cell))
+                self._hide() if event.is_over else self._show(waiting_text(event.names, event.cell), False)
             case RunStarted():
                 self._run = progress_of(event, self._clock())
                 self._watch()
@@ -483,12 +487,14 @@ class Progress:
                 self._publish("")
                 self._is_shown = False
 
-    def _show(self, text: str) -> None:
+    def _show(self, text: str, is_renewed: bool = True) -> None:
         with self._showing:
-            self._publish(text)
+            self._publish(text, is_renewed)
 
-    def _publish(self, text: str) -> None:
+    def _publish(self, text: str, is_renewed: bool = True) -> None:
         html = f'<div style="{STYLE}">{escaped(text)}</div>' if text else ""
+        if text and is_renewed:
+            html = f'{_RENEWED}<div class="matnb-progress">{html}</div>'
         self._shell.display_pub.publish(
             {"text/plain": text, "text/html": html},
             transient={"display_id": self._id},

@@ -180,8 +180,8 @@ def _cell() -> OptionParser:
     nowait = (
         "record the cell now and compute its results in the background, after those of earlier such cells. "
         "The value is a handle: h.result(), await h, h.cancel(), h.done. An interrupt does not end it. A "
-        "value that the cell itself asks for is waited for, and later %%%%distmat cells wait until it has "
-        "ended. In a report the cell itself waits until then"
+        "value that the cell itself asks for is waited for, and cells that compute wait until it has ended, "
+        "since the workers do one cell at a time. In a report the cell itself waits until then"
     )
     parser.add_argument("--nowait", action="store_true", help=nowait)
     out = "give the last value, or with --nowait the handle, this name instead of showing it"

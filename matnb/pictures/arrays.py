@@ -168,6 +168,7 @@ MAX_BYTES = 16_000  # leaves room for the table in the 20 kB a picture may take
 _SHADES = tuple(round(0.22 + 0.78 * step / 6, 2) for step in range(7))
 _DETAILS = (64, 48, 32, 24, 16)  # cells along an axis, tried in turn until the picture is small enough
 _LONG_SIDE, _SHORT_SIDE, _STRIP = 440, 72, 56  # of the drawing, in units of half a pixel
+_ELEMENT = 16  # of an element at most
 _MOST_TITLED, _HOVER_CELLS, _MOST_LINES = 80, 7, 33
 
 
@@ -218,10 +219,11 @@ def _draw(facts: ArrayFacts, cells: Cells) -> str:
 
 
 def _size(facts: ArrayFacts) -> tuple[int, int]:
+    longest = min(_LONG_SIDE, max(_SHORT_SIDE, _ELEMENT * max(facts.shape)))  # few elements are a small map
     if len(facts.shape) == 1:
-        return _LONG_SIDE, _STRIP
+        return longest, min(_STRIP, longest // 2)
     rows, columns = facts.shape
-    scale = _LONG_SIDE / max(rows, columns)
+    scale = longest / max(rows, columns)
     return max(_SHORT_SIDE, round(columns * scale)), max(_SHORT_SIDE, round(rows * scale))
 
 

@@ -39,8 +39,7 @@ _DETAILED = 6  # up to here hovering tells of every block
 _LEGEND = "A color for each worker, stronger where it takes longer; the dashed line is the mean."
 _LONGEST_HINT = 160  # characters
 _LONGEST_NAME = 24  # of arrays, where one decision is chosen among others
-# Where there is less room it is scrolled: made smaller, nobody could read it.
-_LOOK = "max-width:100%;min-width:560px;height:auto;display:block;margin-bottom:3px"
+_LOOK = "max-width:100%;height:auto;display:block"
 _LINE = 18  # pixels of the line of iterations
 _MOST_TICKS = 24  # on it, of what was refused
 
@@ -127,16 +126,22 @@ def decision_html(
 ) -> str:
     """Return one of some decisions: its strips, its numbers, and where in its run it was taken."""
     one = every[place]
-    wide, tall = WIDTH, height_of(one)
     label = _described(one, measured) if detailed else title(one)
-    line = _iterations(every, place)
-    size = f'width="{wide}" height="{tall + (_LINE if line else 0)}"'
-    box = f'viewBox="-1 -1 {wide} {tall + (_LINE if line else 0)}"'
-    drawing = (
-        f'<div style="overflow-x:auto"><svg role="img" aria-label="{escaped(label)}" {size} {box} '
-        f'font-size="11" fill="currentColor" style="{_LOOK}">'
-        f'{drawn_strips(one, measured, detailed)}<g transform="translate(0 {tall})">{line}</g></svg></div>'
+    line, words = _iterations(every, place)
+    tall = height_of(one)
+    halves = (
+        (f'role="img" aria-label="{escaped(label)}"', -1, _HALF, drawn_cuts(one, measured, detailed), line),
+        ('aria-hidden="true"', _HALF, WIDTH - _HALF, drawn_loads(one, measured, detailed), words),
     )
+    drawing = "".join(
+        f'<svg {which} width="{wide}" height="{tall + bool(line) * _LINE}" '
+        f'viewBox="{left} -1 {wide} {tall + bool(line) * _LINE}" font-size="11" fill="currentColor" '
+        f'style="{_LOOK}">{inside}<g transform="translate({left} {tall})">{below}</g></svg>'
+        for which, left, wide, inside, below in halves
+        if inside
+    )
+    # The loads are beside the cuts, or below them where there is less room.
+    drawing = f'<div style="display:flex;flex-wrap:wrap;margin-bottom:3px">{drawing}</div>'
     lines = "".join(map(_small, promises(one, measured)))
     look = "" if one.acts else ";opacity:.75"
     return (
@@ -146,13 +151,14 @@ def decision_html(
     )
 
 
-def _iterations(every: Sequence[DecisionFacts], place: int) -> str:
-    # The decisions about the same arrays in the same run, each where it was taken; this one is pointed at.
+def _iterations(every: Sequence[DecisionFacts], place: int) -> tuple[str, str]:
+    # The decisions about the same arrays in the same run, each where it was taken; this one is
+    # pointed at, and told in words.
     first, last = _run_of(every, place)
     run = [one for one in every[first : last + 1] if one.name == every[place].name]
     end = run[-1].iteration
     if len(run) < 2 or not end:
-        return ""
+        return "", ""
     left, wide = 46, 300
 
     def at(one: DecisionFacts) -> int:
@@ -167,8 +173,7 @@ def _iterations(every: Sequence[DecisionFacts], place: int) -> str:
     return (
         f'<path stroke="currentColor" stroke-opacity=".4" d="M{left} 12h{wide}{kept}"/>'
         f'<path stroke="currentColor" stroke-width="2" d="{acted}"/><path d="M{here} 10l-4-8h8z"/>'
-        f'<text x="{left + wide + 14}" y="13">{words}</text>'
-    )
+    ), f'<text x="8" y="13">{words}</text>'
 
 
 def _run_of(every: Sequence[DecisionFacts], place: int) -> tuple[int, int]:
@@ -248,7 +253,7 @@ def _wrapped(text: str, wide: int = 116) -> Iterator[str]:
 
 # A decision as strips of rows, before and after: blocks to scale, owners by color, loads by shade, bars.
 
-WIDTH, HEIGHT = 700, 64  # of a drawing, in pixels
+WIDTH, HEIGHT, _HALF = 700, 64, 352  # of a drawing, in pixels, and where its loads begin
 _TALL, _BELOW = 26, 34  # a strip, and from the upper one to the lower
 _LEFT, _WIDE = 46, 300  # the strips
 _BARS, _BARS_WIDE, _WORDS = (360, 536), 64, 8  # bars of loads, and from them to their words
@@ -277,42 +282,54 @@ def drawn_strips(decision: DecisionFacts, measured: bool = True, detailed: bool 
     detailed
         Whether hovering tells of blocks and bars.
     """
-    has_loads = measured or decision.by_entries
-    before, after = decision.before, decision.after
-    most = max([load for _, load in (*before.loads, *after.loads)], default=0.0)
-    unit = "entries" if decision.by_entries else "seconds"
-    scale = most if has_loads else 0.0
-    compared = is_compared(decision)
-    named = _MOST_NAMED if detailed else 0
+    return drawn_cuts(decision, measured, detailed) + drawn_loads(decision, measured, detailed)
+
+
+def drawn_cuts(decision: DecisionFacts, measured: bool, detailed: bool) -> str:
+    """Return the strips, which are at the left."""
+    compared, before, after = is_compared(decision), decision.before, decision.after
+    scale = _most(decision) if measured or decision.by_entries else 0.0
+    unit = ("entries" if decision.by_entries else "seconds") if scale > 0 else ""
     parts = list(_strip("before" if compared else "cuts", before, 0, scale))
-    frames, means = [f"M{_LEFT} 0h{_WIDE}v{_TALL}h-{_WIDE}z"], []
-    if has_loads:
-        parts += _bars(before.loads, (_BARS[0], 0), most, "imbalance", unit, named)
-        means += _mean(before.loads, (_BARS[0], 0), most)
+    frames, lines = [f"M{_LEFT} 0h{_WIDE}v{_TALL}h-{_WIDE}z"], _lines(before, 0)
     if compared:
         parts += _strip("after" if decision.acts else "or", after, _BELOW, scale)
         frames.append(f"M{_LEFT} {_BELOW}h{_WIDE}v{_TALL}h-{_WIDE}z")
-    if has_loads and compared:
-        parts += _bars(after.loads, (_BARS[0], _BELOW), most, "predicted", unit, named)
-        means += _mean(after.loads, (_BARS[0], _BELOW), most)
+        lines += _lines(after, _BELOW)
+    parts.append('<g fill="none" stroke="currentColor" stroke-opacity=".8">')
+    if lines:
+        parts.append(f'<path stroke-opacity=".55" d="{lines}"/>')
+    parts.append(f'<path d="{"".join(frames)}"/></g>')
+    if detailed:
+        parts += _titles(before, 0, unit)
+        parts += _titles(after, _BELOW, unit) if compared else ()
+    return "".join(parts)
+
+
+def drawn_loads(decision: DecisionFacts, measured: bool, detailed: bool) -> str:
+    """Return the bars, which are at the right; nothing where they are not to be told."""
+    if not (measured or decision.by_entries):
+        return ""
+    most, named = _most(decision), _MOST_NAMED if detailed else 0
+    unit = "entries" if decision.by_entries else "seconds"
+    told = [(decision.before.loads, (_BARS[0], 0), most, "imbalance", unit)]
+    if is_compared(decision):
+        told.append((decision.after.loads, (_BARS[0], _BELOW), most, "predicted", unit))
     if measured and decision.gained is not None and decision.gained.loads:
         gained = decision.gained.loads
         alike = 0.0 if decision.by_entries else most  # entries and seconds are no lengths of one scale
         top = max([alike, *(load for _, load in gained)])
-        parts += _bars(gained, (_BARS[1], _BELOW), top, "measured", "seconds", named)
-        means += _mean(gained, (_BARS[1], _BELOW), top)
-    lines = [_lines(before, 0), *([_lines(after, _BELOW)] if compared else [])]
-    parts.append('<g fill="none" stroke="currentColor" stroke-opacity=".8">')
-    if any(lines):
-        parts.append(f'<path stroke-opacity=".55" d="{"".join(lines)}"/>')
-    parts.append(f'<path d="{"".join(frames)}"/>')
+        told.append((gained, (_BARS[1], _BELOW), top, "measured", "seconds"))
+    bars = "".join(bar for one in told for bar in _bars(*one, named))
+    means = "".join(line for one in told for line in _mean(*one[:3]))
     if means:
-        parts.append(f'<path stroke-dasharray="3 2" d="{"".join(means)}"/>')
-    parts.append("</g>")
-    if detailed:
-        parts += _titles(before, 0, unit if scale > 0 else "")
-        parts += _titles(after, _BELOW, unit if scale > 0 else "") if compared else ()
-    return "".join(parts)
+        look = 'fill="none" stroke="currentColor" stroke-opacity=".8" stroke-dasharray="3 2"'
+        bars += f'<path {look} d="{means}"/>'
+    return bars
+
+
+def _most(decision: DecisionFacts) -> float:
+    return max([load for _, load in (*decision.before.loads, *decision.after.loads)], default=0.0)
 
 
 def _shown_loads(strip: StripFacts) -> list[float]:

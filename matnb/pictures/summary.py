@@ -436,7 +436,8 @@ def waiting_text(names: Sequence[str], cell: int | None) -> str:
         return "waits for another thread, which uses the session"
     which = "another cell" if cell is None else f"cell {cell}"
     ends = "its handle's .cancel() ends that"
-    return f"waits for {_listed(names)}, which {which} computes in the background; {ends}"
+    what = f"waits for {_listed(names)}, which {which} computes in the background"
+    return f"cells compute in turn: {what}; {ends}"
 
 
 def interrupted_text(names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -97,6 +98,14 @@ class HistoryView:
             With three series of markers, a place for each repartition.
         """
         return draw_history(axes_or_current(ax), self.facts())
+
+    def show(self) -> None:
+        """Show the picture in a notebook, and print the table elsewhere, in the middle of a cell too."""
+        ipython = sys.modules.get("IPython")
+        if ipython is None or ipython.get_ipython() is None:
+            sys.stdout.write(f"{self}\n")
+        else:
+            ipython.display.display(self)
 
     def __len__(self) -> int:
         return len(self.decisions)

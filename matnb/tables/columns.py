@@ -529,6 +529,12 @@ class Column:
         first, last = (", ".join(map(self._shown, part)) for part in self.seen)
         return f"{first}{', ..., ' if last else ''}{last}\n{summary}"
 
+    def _repr_html_(self) -> str:
+        from matnb.tables.table import Table  # which is made of columns
+
+        # A value in each row, as in a table.
+        return Table({self.name or "values": self})._repr_mimebundle_()["text/html"]
+
 
 _PANDAS_INTEGERS = re.compile(r"U?Int(8|16|32|64)")
 

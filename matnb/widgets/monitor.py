@@ -27,10 +27,11 @@ CLOSE_SECONDS = 10.0  # after which the buttons that are gone from the page are 
 _MOST_BETWEEN_SECONDS = 2.0
 _SPARED = 400.0  # times the CPU seconds of a picture until the next, so that what runs hardly notices
 # A notebook saved while buttons are shown names a widget that is gone when it is opened again, for which
-# JupyterLab has an error of bare text: below such a picture it is hidden. A widget has elements.
+# JupyterLab has an error of bare text: below such a picture it is hidden. A widget has elements, or is one
+# of the buttons. These are hidden too where the kernel is gone: they would do nothing.
 _WITHOUT_BUTTONS = (
     '<style class="matnb-buttons">.jp-OutputArea-child:has(.matnb-buttons)~.jp-OutputArea-child '
-    ".jupyter-widgets:not(:has(*)){display:none}</style>"
+    ":is(.jupyter-widgets:not(button,:has(*)),.jupyter-widgets-disconnected){display:none}</style>"
 )
 
 
@@ -284,8 +285,9 @@ class Monitor:
         if self._face is not None:
             self._face.look()
             with_table = self._face.wants_table
-        html = monitor_html(facts, with_table=with_table, is_open=True)
-        if self._buttons is not None:
+        has_buttons = self._buttons is not None
+        html = monitor_html(facts, with_table=with_table, is_open=True, leaves_room=not has_buttons)
+        if has_buttons:
             html = f"{html}{_WITHOUT_BUTTONS}"
         assert self._picture is not None
         self._picture.update({"text/plain": monitor_text(facts), "text/html": html})

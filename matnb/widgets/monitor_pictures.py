@@ -12,6 +12,8 @@ from matnb.widgets.monitor_rows import (
     ELEMENTWISE,
     EXCHANGE,
     FULL,
+    FUNCTION,
+    JOIN,
     MOST_POINTS,
     OTHER,
     PICK,
@@ -42,7 +44,12 @@ MOST_BYTES = 40_000  # of the HTML
 _DETAILS = ((MOST_POINTS, True), (30, True), (25, False), (12, False), (0, False))  # tried in turn
 _MANY = 24  # rows for which the first two, and kinds of work in the table, would be too much
 _GAP = 24
-_HEADS = ("busy", "by kind of work", "memory", "run", "wait", "in", "out")
+_SUMMARY = '<summary style="cursor:pointer">as a table</summary>'
+# As high as the line that opens the table, which is not there while the picture changes.
+_NO_TABLE = (
+    f'<details aria-hidden="true" style="font-size:12px;margin:6px 0;visibility:hidden">{_SUMMARY}</details>'
+)
+_HEADS = ("by kind of work", "memory", "run", "wait", "in", "out")
 
 
 def monitor_text(facts: MonitorFacts) -> str:
@@ -50,7 +57,7 @@ def monitor_text(facts: MonitorFacts) -> str:
     lines = [state_text(facts), load_text(facts), *notes_of(facts)]
     rows = _table_rows(rows_of(facts))
     if rows:
-        rows = [(head_of(facts), *_HEADS), *rows]
+        rows = [(head_of(facts), busy_head(facts), *_HEADS), *rows]
         used = [any(row[place] for row in rows[1:]) for place in range(len(rows[0]))]
         rows = [tuple(word for word, is_used in zip(row, used, strict=True) if is_used) for row in rows]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -58,7 +65,9 @@ def monitor_text(facts: MonitorFacts) -> str:
     return "\n".join(lines)
 
 
-def monitor_html(facts: MonitorFacts, *, with_table: bool = True, is_open: bool = False) -> str:
+def monitor_html(
+    facts: MonitorFacts, *, with_table: bool = True, is_open: bool = False, leaves_room: bool = True
+) -> str:
     """Return the load monitor as HTML of at most 40 kB: pictures, and their numbers as a table.
 
     Parameters
@@ -69,18 +78,22 @@ def monitor_html(facts: MonitorFacts, *, with_table: bool = True, is_open: bool 
         Whether the numbers are there as a table, which a user opens and a screen reader reads.
     is_open
         Whether it is open.
+    leaves_room
+        Whether the line that opens it has its place where it is not there: buttons take that place.
     """
     rows, window, name = rows_of(facts), window_text(facts), head_of(facts)
     head = _head(facts) + _legend(rows)
     tail = "".join(
         f'<div style="font-size:12px;opacity:.8">{escaped(note)}</div>' for note in notes_of(facts)
     )
-    tail += _table(rows, name, is_open) if with_table and rows else ""
+    if rows:
+        room = _NO_TABLE if leaves_room else ""
+        tail += _table(rows, name, busy_head(facts), is_open) if with_table else room
     tall = rows_height(len(rows))
     for num_points, with_titles in _DETAILS[2 if len(rows) > _MANY else 0 :]:
         panels = []
         if rows:
-            work = work_panel(rows, window, num_points, with_titles, name)
+            work = work_panel(rows, window, num_points, with_titles, name, busy_head(facts))
             held = memory_panel(rows, with_titles, name)
             panels.append(_panel(work, tall, f"Load of workers: {load_text(facts)}"))
             panels.append(_panel(held, tall, "Memory, tasks and bytes of workers"))
@@ -96,16 +109,22 @@ def _even_panel(facts: MonitorFacts) -> str:
     return imbalance_panel(imbalances(facts), window_text(facts), when_text(facts))
 
 
+def busy_head(facts: MonitorFacts) -> str:
+    """Return what is above the shares of busy time: of when they are, where nothing runs."""
+    return "busy" if facts.is_running else f"busy {when_text(facts)}"
+
+
 def _head(facts: MonitorFacts) -> str:
     bar = ""
     if (done := progress_of(facts)) is not None:
         bar = (
             '<svg aria-hidden="true" width="100%" height="4" viewBox="0 0 1000 4" preserveAspectRatio="none" '
-            f'style="display:block;margin:3px 0;max-width:728px">{_progress(done, 1000, 0)}</svg>'
+            f'style="display:block;max-width:728px">{_progress(done, 1000, 0)}</svg>'
         )
     return (
         f'<div style="font-size:13px"><b>{escaped(state_text(facts))}</b></div>'
-        f'<div style="font-size:12px;opacity:.8">{escaped(load_text(facts))}</div>{bar}'
+        f'<div style="font-size:12px;opacity:.8">{escaped(load_text(facts))}</div>'
+        f'<div style="height:4px;padding:3px 0">{bar}</div>'  # as high without a bar
     )
 
 
@@ -122,7 +141,7 @@ def _legend(rows: Sequence[Row]) -> str:
         faint = ";opacity:.45" if kind == OTHER else ""
         swatch = f"display:inline-block;width:.8em;height:.8em;margin-right:4px;background:{color}{faint}"
         words.append(f'<span style="margin-right:14px"><span style="{swatch}"></span>{escaped(kind)}</span>')
-    return f'<div style="font-size:12px;margin-top:4px">{"".join(words)}</div>' if words else ""
+    return f'<div style="font-size:12px;margin-top:4px;min-height:17px">{"".join(words)}</div>'
 
 
 def _panel(inside: str, tall: int, label: str) -> str:
@@ -152,8 +171,8 @@ def _table_rows(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     ]
 
 
-def _table(rows: Sequence[Row], name: str, is_open: bool) -> str:
-    every = [(name, *_HEADS), *_table_rows(rows)]
+def _table(rows: Sequence[Row], name: str, busy: str, is_open: bool) -> str:
+    every = [(name, busy, *_HEADS), *_table_rows(rows)]
     if len(rows) > _MANY:
         every = [(*row[:2], *row[3:]) for row in every]
     head = "".join(f'<th scope="col">{word}</th>' for word in every[0])
@@ -164,7 +183,7 @@ def _table(rows: Sequence[Row], name: str, is_open: bool) -> str:
     opened = ' open=""' if is_open else ""
     return (
         f'<details{opened} style="font-size:12px;margin:6px 0;opacity:.8">'
-        '<summary style="cursor:pointer">as a table</summary><div style="overflow-x:auto">'
+        f'{_SUMMARY}<div style="overflow-x:auto">'
         '<table cellpadding="2" style="border-collapse:collapse;border:none;margin:0;font-size:12px;'
         f'text-align:left;white-space:nowrap"><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody>'
         "</table></div></details>"
@@ -180,8 +199,8 @@ _HOLD, _HOLD_WIDE, _HELD = 62, 40, 107  # the panel of memory
 _ENDS = (("run", 218), ("wait", 250), ("in/s", 301), ("out/s", WIDE))  # and where its numbers end
 _FEW, _SOME = 16, 32  # rows that are tall, and less so
 _FULL_COLOR = "#d55e00"
-_PREFERRED = {PRODUCT: 0, ELEMENTWISE: 1, REDUCE: 2, EXCHANGE: 5, READ: 4, SORT: 6, PICK: 7}
-_CHOICE = (0, 1, 2, 5, 4, 6, 7)  # the one left out is like that of memory that is short
+_PREFERRED = {PRODUCT: 0, ELEMENTWISE: 1, REDUCE: 2, JOIN: 3, READ: 4, EXCHANGE: 5, SORT: 6, PICK: 7}
+_INK = (FUNCTION, OTHER)  # drawn in the color of text: these two are told apart by how faint they are
 _LEAST_TOP = 2.0  # of the scale of imbalance
 
 
@@ -196,18 +215,23 @@ def rows_height(num_rows: int) -> int:
 
 
 def colors_of(kinds: Sequence[str]) -> dict[str, str]:
-    """Return a color for each kind of work, as far as possible always the same."""
-    taken: dict[str, int] = {}
-    for kind in sorted(kinds, key=lambda one: one not in _PREFERRED):
-        wanted = _PREFERRED.get(kind, _CHOICE[sum(map(ord, kind)) % len(_CHOICE)])
-        free = [one for one in _CHOICE if one not in taken.values()]
-        if kind != OTHER:
+    """Return a color for each kind of work: always the same, but for kinds that have no word."""
+    taken = {kind: _PREFERRED[kind] for kind in kinds if kind in _PREFERRED}
+    for kind in kinds:
+        if kind not in taken and kind not in _INK:
+            wanted = sum(map(ord, kind)) % len(COLORS)
+            free = [one for one in range(len(COLORS)) if one not in taken.values()]
             taken[kind] = wanted if wanted in free else free[0]
     return {kind: COLORS[taken[kind]] if kind in taken else "currentColor" for kind in kinds}
 
 
 def work_panel(
-    rows: Sequence[Row], window: str, num_points: int, with_titles: bool, head: str = "worker"
+    rows: Sequence[Row],
+    window: str,
+    num_points: int,
+    with_titles: bool,
+    head: str = "worker",
+    busy: str = "busy",
 ) -> str:
     """Return what is inside an ``<svg>``: for each row its busy share by kind of work, and over time."""
     kinds = kinds_of(rows)
@@ -226,7 +250,7 @@ def work_panel(
         lines.append(_area(row.history, num_points, top + tall, tall))
     shares = ["lost" if row.is_lost else percent_text(row.share) for row in rows]
     parts = [
-        _heads([(0, head), (_BAR, "busy"), (_LINE, escaped(window))]),
+        _heads([(0, head), (_BAR, busy), (_LINE, escaped(window))]),
         *(_path(path, f'fill="{colors[kind]}"{faint_of(kind)}') for kind, path in bars.items()),
         _path(lines, 'fill="currentColor" fill-opacity=".5"'),
         _path(frames, 'fill="none" stroke="currentColor" stroke-opacity=".35"'),

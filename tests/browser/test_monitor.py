@@ -88,6 +88,8 @@ def test_what_runs_is_stopped_within_two_seconds_by(
     cancel.wait_for()
     page.wait_until(lambda: worked(page, 1000) > 0.3, 30)
     page.photograph(tmp_path / "running.png")
+    buttons = page.output(1).get_by_role("button")  # that are seen
+    assert buttons.all_inner_texts() == ["Cancel", "Table", "Close"]
     if way == "the monitor's button":
         cancel.click()
     else:
@@ -112,12 +114,16 @@ def test_it_changes_while_a_cell_runs_and_stays_when_the_notebook_is_opened_agai
         page.run(2)
         page.wait_until(lambda: not page.is_done, 10)
         seen: set[tuple[str, ...]] = set()
+        heights = []
         while not page.is_done:
             seen.add(tuple(page.pictures(1)))
+            heights.append(page.output(1).bounding_box()["height"])
             page.page.wait_for_timeout(50)
         assert len(seen) >= 5
         page.wait_until(lambda: page.is_done, 30)
         page.photograph(tmp_path / "ended.png")
+        heights.append(page.output(1).bounding_box()["height"])
+        assert max(heights) - min(heights) < 12  # what is below does not jump
         frozen = page.pictures(1)
         assert len(frozen) >= 1
         assert page.output(1).get_by_role("button").count() == 0

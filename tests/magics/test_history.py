@@ -253,3 +253,10 @@ def test_every_name_of_a_cell_is_known_though_the_cell_uses_it(shell: object) ->
         run(shell, "mn.repartition(G, n=5);")
         (passed,) = mn.history()
         assert passed.decision.name == "G"
+
+
+def test_it_is_shown_in_the_middle_of_a_cell(shell, capsys):
+    run(shell, "mn.history().show()\n1 + 1")
+    first, last = capsys.readouterr().out.splitlines()
+    assert first.startswith("rebalance=")
+    assert last.endswith("2")

@@ -28,7 +28,8 @@ def test_its_progress_line_says_what_for_until_the_waiting_ends(shell, busy, mon
     threading.Timer(1.0, busy.cancel).start()
     texts = run(shell, "%%distmat\ny = mn.ones(5) + 1\ny.sum()")
     words = (
-        f"waits for x, n, which cell {busy.cell} computes in the background; its handle's .cancel() ends that"
+        f"cells compute in turn: waits for x, n, which cell {busy.cell} computes in the background; "
+        "its handle's .cancel() ends that"
     )
     assert texts == [words, ""]
     assert busy.state == "cancelled"
@@ -48,6 +49,6 @@ def test_an_interrupt_of_it_leaves_the_background_work(shell, busy, capsys):
     busy.cancel()
 
 
-def test_the_help_says_that_later_cells_wait(shell, capsys):
+def test_the_help_says_that_cells_that_compute_wait(shell, capsys):
     run(shell, "%%distmat --help\n1")
-    assert "later %%distmat cells wait until it has ended" in " ".join(capsys.readouterr().out.split())
+    assert "cells that compute wait until it has ended" in " ".join(capsys.readouterr().out.split())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
 from xml.etree import ElementTree
 
-from matnb.pictures.arrays import array_html, array_text
+import pytest
+
+from matnb.pictures.arrays import array_html, array_text, block_map
 from matnb.pictures.facts import ArrayFacts
 
 STORED = ArrayFacts(
@@ -109,3 +112,22 @@ def test_an_endless_expression_is_cut():
     facts = ArrayFacts((2,), "float64", False, expression="x + " * 10_000)
     assert len(array_text(facts)) < 300
     assert len(array_html(facts)) < 20_000
+
+
+@pytest.mark.parametrize(("shape", "size"), [((3, 3), 38), ((3,), 38), ((12, 6), 98), ((400, 400), 222)])
+def test_few_elements_are_a_small_map(shape: tuple[int, ...], size: int) -> None:
+    cuts = tuple((0, length) for length in shape)
+    count = prod(shape)
+    whole = ArrayFacts(
+        shape,
+        "int8",
+        False,
+        stored=True,
+        nnz=count,
+        num_bytes=count,
+        cuts=cuts,
+        owners=(0,),
+        block_nnz=(count,),
+    )
+    drawing = ElementTree.fromstring(block_map(whole))
+    assert max(int(drawing.get("width", 0)), int(drawing.get("height", 0))) == size

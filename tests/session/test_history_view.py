@@ -31,3 +31,8 @@ def test_a_replayed_re_cut_is_told_with_its_iteration_which_is_that_of_the_trace
     at_first = view(replace(RECUT, iteration=0)).bundle(measured)["text/html"]
     assert "A repartitioned before the first iteration (replay)" in at_first
     assert told["text/plain"] != view(replace(RECUT, iteration=8)).bundle(measured)["text/plain"]
+
+
+def test_it_is_shown_where_one_asks_for_it_in_a_script_too(capsys: pytest.CaptureFixture[str]) -> None:
+    HistoryView().show()
+    assert capsys.readouterr().out == "rebalance=auto: no decision yet\n"

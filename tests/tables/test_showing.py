@@ -153,6 +153,16 @@ def test_pivots_are_seen_under_their_labels(frame: pd.DataFrame) -> None:
     assert repr(table[table["fare"] < 0].pivot("zone", "hour")).startswith("DistArray 0 x 0")
 
 
+def test_a_column_has_a_row_for_each_value(frame: pd.DataFrame) -> None:
+    table = mn.table(frame)
+    for name, column in table.items():
+        if isinstance(column, mn.Column):
+            html = column._repr_html_()
+            assert html == table[[name]]._repr_mimebundle_()["text/html"]
+            assert html.count("<tr>") > 10
+    assert "<th" in table["zone"].str.upper()._repr_html_()
+
+
 SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
 
 

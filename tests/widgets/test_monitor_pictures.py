@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from matnb.pictures.svg_style import COLORS
 from matnb.widgets.monitor_pictures import MOST_BYTES, colors_of, monitor_html, monitor_text
-from matnb.widgets.monitor_rows import MonitorFacts, WorkerFacts, rows_of
+from matnb.widgets.monitor_rows import MonitorFacts, WorkerFacts, rows_of, word_of
 
 EVIL = "<script>alert('1')</script> & \"x\"\x00\u202e"
 HALF = WorkerFacts(
@@ -212,6 +212,24 @@ def test_a_kind_has_one_color_whatever_else_there_is():
     assert colors_of(["a", "b", "c", "d", "product"])["product"] == alone
     five = colors_of(["a", "b", "c", "d", "e"])
     assert len(set(five.values())) == 5
+
+
+def test_all_kinds_that_have_a_word_have_colors_of_their_own():
+    tasks = ("product", "map", "reduce", "send", "load", "sort", "pick", "join", "call")
+    named = [word_of(task) for task in tasks]
+    every = colors_of(named)
+    assert len(set(every.values())) == len(tasks)
+    for kind in named:
+        for other in named:
+            assert colors_of([other, kind, "unknown"])[kind] == every[kind]
+
+
+def test_what_was_is_not_said_to_be_now():
+    rested = MonitorFacts((HALF,), has_run=True)
+    for show in (monitor_text, monitor_html):
+        assert "busy in the last seconds" in show(rested)
+        assert "busy at the end" in show(replace(rested, is_past=True))
+        assert "busy in" not in show(replace(rested, is_running=True))
 
 
 def test_kinds_without_a_name_are_other():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import secrets
 import sys
 import threading
@@ -42,6 +43,7 @@ from matnb.magics.summary import show_recorded, show_run
 from matnb.nested import NestedArray
 from matnb.pictures.escaping import LONGEST_NAME, escaped, shortened
 from matnb.pictures.picture import Picture
+from matnb.pictures.quantities import plural_text, seconds_text
 from matnb.pictures.summary import STYLE, progress_text, waiting_text
 from matnb.plan.explain import LAST_VALUE
 from matnb.plan.report import RunReport
@@ -377,10 +379,32 @@ def _cancelled(interrupt: KeyboardInterrupt) -> CellCancelled:
 
 FIRST_SECONDS = 0.5  # a shorter cell shows none
 BETWEEN_SECONDS = 0.25
+_PAUSE_SECONDS, _MANY_RUNS = 1.0, 10
 # A line that is not renewed any more was left by a kernel that is gone, which cannot take it away.
 _RENEWED = (
     "<style>.matnb-progress{animation:matnb-gone 1s 20s forwards}@keyframes matnb-gone{to{opacity:0}}</style>"
 )
+
+
+class ShortRuns:
+    """Counts runs one soon after the other, each too short to be told of, as a loop of Python's has them."""
+
+    def __init__(self) -> None:
+        self._num_runs, self._began, self._ended = 0, 0.0, -math.inf
+
+    def add(self, began: float, ended: float) -> None:
+        """Count a run by when it began and ended."""
+        if began - self._ended > _PAUSE_SECONDS or ended - began >= FIRST_SECONDS:
+            self._num_runs, self._began = 0, began
+        self._num_runs += 1
+        self._ended = ended
+
+    def text(self, now: float) -> str:
+        """Return how many there were, or nothing where they are few or long ago."""
+        is_over = now - self._ended > _PAUSE_SECONDS
+        if is_over or self._num_runs < _MANY_RUNS or now - self._began < FIRST_SECONDS:
+            return ""
+        return f"{plural_text(self._num_runs, 'short run')}, {seconds_text(now - self._began)} so far"
 
 
 class Progress:
@@ -409,10 +433,11 @@ class Progress:
         self._run: RunProgress | None = None  # that runs, and is no loop
         self._loop: LoopAdvanced | None = None
         self._loop_since = 0.0  # when it came so far
+        self._short = ShortRuns()
         self._showing = threading.Lock()
         self._ended = threading.Event()
         self._drawer: threading.Thread | None = None
-        self._is_published = self._is_shown = False
+        self._is_published = self._is_shown = self._counts = False
 
     def __enter__(self) -> Progress:
         return self
@@ -437,8 +462,11 @@ class Progress:
                 self._watch()
             case RunFinished() | RunStopped():
                 if self._run is not None:
+                    now = self._clock()
+                    self._short.add(self._run.began, now)
                     self._run = None
-                    self._hide()
+                    if not self._short.text(now):
+                        self._hide()
             case LoopFinished():
                 self._num_finished += 1
                 self._run = None
@@ -446,6 +474,7 @@ class Progress:
                 self._hide()
             case LoopAdvanced():
                 self._run, now = None, self._clock()
+                self._short, self._counts = ShortRuns(), False
                 if event != self._loop:
                     self._loop, self._loop_since = event, now
                 if now >= self._next:
@@ -454,11 +483,19 @@ class Progress:
                     self._show(text)
 
     def draw(self) -> None:
-        """Show how far the run is, if one runs that is no loop and it is time."""
+        """Show how far the run is, if one runs that is no loop and it is time, or how many were short."""
         with self._showing:
             run, now = self._run, self._clock()
-            if run is not None and not self._ended.is_set() and now - run.began >= FIRST_SECONDS:
+            if self._ended.is_set():
+                return
+            if run is not None and now - run.began >= FIRST_SECONDS:
                 self._publish(run.text(now))
+            elif text := self._short.text(now):
+                self._counts = True
+                self._publish(text)
+            elif self._counts:
+                self._publish("")
+                self._counts = self._is_shown = False
 
     def close(self) -> None:
         """Listen no more, to no session, and take the line away."""

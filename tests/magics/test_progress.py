@@ -13,7 +13,15 @@ import pytest
 from cells import run
 from IPython.core.interactiveshell import InteractiveShell
 
-from matnb.events import BatchesFinished, LoopAdvanced, LoopFinished, RunStarted, RunStopped
+from matnb.events import (
+    BatchesFinished,
+    LoopAdvanced,
+    LoopFinished,
+    RunFinished,
+    RunStarted,
+    RunStopped,
+    SessionAwaited,
+)
 from matnb.magics.cell import Progress
 from matnb.session import progress_line
 
@@ -120,6 +128,53 @@ def test_a_run_that_is_no_loop_is_shown_until_it_ends(monkeypatch: pytest.Monkey
     watched.progress.close()
     watched.progress.draw()
     assert watched.shown[2:] == []
+
+
+def ran(watched: Watched, seconds: float) -> None:
+    watched.progress.hear(RunStarted("1", 8, 2000))
+    watched.now += seconds
+    watched.progress.hear(RunFinished("1", 0, 0, 0, 0, 0, 0, 0, 1.0, seconds))
+
+
+def test_many_short_runs_are_one_line_while_they_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched = Watched()
+    monkeypatch.setattr(watched.progress, "_watch", lambda: None)
+    for _ in range(9):
+        ran(watched, 0.1)
+        watched.progress.draw()
+    assert watched.shown == []
+    ran(watched, 0.1)
+    watched.progress.draw()
+    ran(watched, 0.1)  # which takes no line away
+    watched.progress.draw()
+    assert watched.shown == [("10 short runs, 1 s so far", False), ("11 short runs, 1.1 s so far", True)]
+    watched.now += 2.0
+    watched.progress.draw()
+    watched.progress.draw()
+    assert watched.shown[2:] == [("", True)]  # what runs now is not ours
+    for _ in range(10):
+        ran(watched, 0.04)  # after a pause they are counted anew
+    watched.progress.draw()
+    assert watched.shown[3:] == []
+    watched.at(3.6, 7)
+    watched.progress.draw()
+    assert watched.shown[3:] == [("loop: 7 iterations, 10 ms each, 3.6 s so far", True)]
+    watched.progress.close()
+    assert watched.shown[4:] == [("", True)]
+
+
+def test_what_a_kernel_that_is_gone_has_left_vanishes() -> None:
+    html: list[str] = []
+    shell = SimpleNamespace(
+        display_pub=SimpleNamespace(publish=lambda data, **_: html.append(data["text/html"]))
+    )
+    now = 100.0
+    progress = Progress(shell, True, lambda: now)  # type: ignore[arg-type]
+    progress.hear(SessionAwaited(("x",), 3))  # which is said once
+    now = 101.0
+    progress.hear(LoopAdvanced("1", 5, 0.1))
+    progress.close()
+    assert ["animation" in one for one in html] == [False, True, False]
 
 
 DRAWN = threading.Event()

@@ -76,12 +76,15 @@ class WorkerInfo:
         Kernels it runs at a time.
     memory_limit_bytes
         Memory it may use; 0 where it has no limit.
+    own_bytes
+        What of it the process itself had when it came, its modules first of all: half of it at most.
     """
 
     address: str
     host: str
     threads: int
     memory_limit_bytes: int
+    own_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -550,7 +553,7 @@ class DaskCluster:
         known = [item for item in answer.items() if item[1]["status"] in _USABLE]
         known.sort(key=lambda item: (_natural(str(item[1]["name"])), _natural(item[0])))
         has_starting = any(each["status"] == "init" for each in answer.values())
-        usable = {address: _worker_info(address, each) for address, each in known}
+        usable = {address: _worker_info(address, each, self.in_process) for address, each in known}
         return usable, answer.keys(), has_starting
 
 
@@ -701,8 +704,10 @@ def _seconds_until(deadline: float) -> float:
     return max(_LEAST_SECONDS, deadline - time.monotonic())
 
 
-def _worker_info(address: str, identity: dict[str, Any]) -> WorkerInfo:
-    return WorkerInfo(address, identity["host"], identity["nthreads"], identity["memory_limit"] or 0)
+def _worker_info(address: str, identity: dict[str, Any], in_process: bool) -> WorkerInfo:
+    limit = identity["memory_limit"] or 0
+    own = 0 if in_process else min(identity["metrics"].get("memory", 0), limit // 2)
+    return WorkerInfo(address, identity["host"], identity["nthreads"], limit, own)
 
 
 def _natural(text: str) -> tuple[tuple[int, str], ...]:

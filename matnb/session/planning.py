@@ -413,10 +413,11 @@ class Planner:
         )
 
     def _with_ahead(self, held: Mapping[int, int]) -> Mapping[int, int]:
-        # What is stored, and what is read ahead for batches in this process, where workers are in it.
-        ahead = self._bytes_ahead()
-        alive = self._cluster.alive() if ahead else ()
-        return {**held, **{owner: held.get(owner, 0) + ahead // len(alive) for owner in alive}}
+        # What is stored, what worker processes have of their own, and what is read ahead for batches in this
+        # process, where workers are in it.
+        alive, ahead = self._cluster.alive(), self._bytes_ahead()
+        own = {owner: self._cluster.workers[owner].own_bytes for owner in alive}
+        return {**held, **{owner: held.get(owner, 0) + ahead // len(alive) + own[owner] for owner in alive}}
 
     def _bytes_ahead(self) -> int:
         return bytes_ahead() if self._cluster.in_process else 0

@@ -76,3 +76,16 @@ def test_a_product_that_is_written_again_is_not_counted_again() -> None:
             counts.append(len(runs))
         assert counts == [2, 1]
     mn.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_what_a_worker_process_has_of_its_own_counts() -> None:
+    with mn.start(workers=1, threads=1, processes=True, memory_limit="400MB") as session:
+        [worker] = session.cluster.workers
+        assert 50e6 < worker.own_bytes <= worker.memory_limit_bytes / 2
+        with pytest.raises(TooLargeError, match="the worker has 400 MB"):
+            mn.sort(mn.random.default_rng(0).random(10_000_000)).persist()  # the worker was ended, and others
+        assert session.cluster.workers == [worker]
+        assert float(mn.ones(1_000_000).sum()) == 1e6
+    mn.stop()

@@ -85,7 +85,7 @@ def test_what_a_worker_process_has_of_its_own_counts() -> None:
         [worker] = session.cluster.workers
         assert 50e6 < worker.own_bytes <= worker.memory_limit_bytes / 2
         with pytest.raises(TooLargeError, match="the worker has 400 MB"):
-            mn.sort(mn.random.default_rng(0).random(10_000_000)).persist()  # the worker was ended, and others
+            mn.sort(mn.random.default_rng(0).random(16_000_000)).persist()  # the worker was ended, and others
         assert session.cluster.workers == [worker]
         assert float(mn.ones(1_000_000).sum()) == 1e6
     mn.stop()

@@ -33,7 +33,7 @@ _COMMENTS = b"#%"
 _OF_NAMES = (
     "the first two columns are ids, whole numbers: a list of names is read by "
     "mn.asarray(nx.read_edgelist(path, create_using=nx.DiGraph)), nx.read_weighted_edgelist with weights; "
-    'kind="csv" reads a table'
+    'kind="csv" reads a table, mn.loadtxt(path) a matrix'
 )
 _BYTES_PER_EDGE = 12  # a guess, for the plan's projection
 # Whole numbers from 1973 to 2286, where they are seconds, and the same in finer units.

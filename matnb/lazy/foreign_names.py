@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.errors import UnsupportedError, ways
-from matnb.lazy.registry import FUNCTIONS
+from matnb.lazy.registry import FUNCTIONS, implements
 
 _INSTEAD = ways(
     {
@@ -131,3 +131,12 @@ def as_numpy(value: Any) -> Any:
         return {name: as_numpy(one) for name, one in value.items()}
     is_own = type(value).__module__.partition(".")[0] == __name__.partition(".")[0]
     return value.to_numpy() if is_own and hasattr(value, "to_numpy") else value
+
+
+def _register_writer(function: Callable[..., Any]) -> None:
+    # In this process, within ``compute_limit``; `mn.save` writes from the workers.
+    implements(function)(lambda *args, **kwargs: function(*as_numpy(args), **as_numpy(kwargs)))
+
+
+for _function in (np.save, np.savez, np.savez_compressed, np.savetxt):
+    _register_writer(_function)

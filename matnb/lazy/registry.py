@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-import numpy as np
-
 from matnb.errors import UnsupportedError
 
 FUNCTIONS: dict[Callable[..., object], Callable[..., object]] = {}
@@ -41,13 +39,6 @@ def recorded(function: Callable[..., object]) -> Callable[..., object]:
     if function in FUNCTIONS:
         return FUNCTIONS[function]
     name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
-    if function is np.save:
-        raise UnsupportedError(f"{name} of a DistArray: write it from the workers with mn.save(x, path)")
-    if function in (np.savez, np.savez_compressed, np.savetxt):
-        how = "name=x.to_numpy()" if function is not np.savetxt else "x.to_numpy()"
-        raise UnsupportedError(
-            f"{name} of a DistArray: write {name}(path, {how}), or mn.save(x, 'x.npy') from the workers"
-        )
     raise UnsupportedError(
         f"{name} is not supported for DistArrays; compute them first, as in {name}(x.compute(), ...)"
     )

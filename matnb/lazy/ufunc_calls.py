@@ -102,7 +102,7 @@ def into(
         if not np.can_cast(node.dtype, old.dtype, casting):  # type: ignore[arg-type]  # checked before
             raise DTypeError(
                 f"a result of dtype {node.dtype} cannot be stored in an array of dtype {old.dtype}; "
-                f"convert that first: x.astype({node.dtype})"
+                f'write x = x.astype("{node.dtype}") before'
             )
         node = astype(node, old.dtype)
         if node.shape != old.shape and _fits(node.shape, old.shape):

@@ -13,6 +13,7 @@ from matnb.lazy.functions.decompositions import solve_triangular
 from matnb.lazy.functions.linear import norm
 from matnb.lazy.functions.namespace import recorded_in
 from matnb.lazy.functions.stacks import segment_solves
+from matnb.linalg import curves as _curves  # noqa: F401  NumPy's functions of curves
 from matnb.linalg import sparse_methods as _sparse_methods  # noqa: F401  gives arrays SciPy's methods
 from matnb.linalg.bicgstab import bicgstab
 from matnb.linalg.conjugate_gradients import cg

@@ -132,8 +132,8 @@ def eigsh(
         raise OptionError(f"eigsh: which={which!r}; {suggestion(which, ORDERS, 'without a solve there are')}")
     if (sigma is None) != (OPinv is None):
         raise OptionError(
-            "eigsh: sigma= needs OPinv=, which solves with A - sigma I, and the other way round: give "
-            "both or neither"
+            "eigsh: sigma= needs OPinv=, which solves with A - sigma I: give both or neither. which='SA' is "
+            "of the least; scipy.sparse.linalg.eigsh(A.to_scipy(), k, sigma=sigma) factorizes A here"
         )
     apply = applied("eigsh", "A" if sigma is None else "OPinv", matrix if sigma is None else OPinv, n)
     rng = default_rng(seed)

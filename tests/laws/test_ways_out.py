@@ -43,6 +43,9 @@ DENSE_WAYS: dict[str, Way] = {
     "tolist": lambda x: x.tolist(),
     "tobytes": lambda x: x.tobytes(),
     "bytes": bytes,
+    "np.save": lambda x: np.save(io.BytesIO(), x),
+    "np.savez": lambda x: np.savez(io.BytesIO(), x),
+    "np.savetxt": lambda x: np.savetxt(io.BytesIO(), x),
     "pd.DataFrame": pd.DataFrame,
     "scipy.linalg": scipy.linalg.norm,
     "csgraph": csgraph.connected_components,
@@ -68,9 +71,6 @@ LAZY_WAYS: dict[str, Way] = {
 }
 REFUSED_WAYS: dict[str, Way] = {
     "pickle": pickle.dumps,
-    "np.save": lambda x: np.save(io.BytesIO(), x),
-    "np.savez": lambda x: np.savez(io.BytesIO(), x),
-    "np.savetxt": lambda x: np.savetxt(io.BytesIO(), x),
     "np.array2string": np.array2string,
     "item": lambda x: x.item(),
     "float": float,

@@ -82,10 +82,10 @@ def test_a_product_that_is_written_again_is_not_counted_again() -> None:
 @pytest.mark.cluster
 def test_what_a_worker_process_has_of_its_own_counts() -> None:
     with mn.start(workers=1, threads=1, processes=True, memory_limit="400MB") as session:
-        [worker] = session.cluster.workers
+        (worker,) = before = session.cluster.workers
         assert 50e6 < worker.own_bytes <= worker.memory_limit_bytes / 2
         with pytest.raises(TooLargeError, match="the worker has 400 MB"):
             mn.sort(mn.random.default_rng(0).random(16_000_000)).persist()  # the worker was ended, and others
-        assert session.cluster.workers == [worker]
+        assert session.cluster.workers == before
         assert float(mn.ones(1_000_000).sum()) == 1e6
     mn.stop()

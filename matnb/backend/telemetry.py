@@ -77,11 +77,16 @@ class SamplingPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look 
 
     async def _sample(self) -> None:
         while True:
+            busy, timed = self._busy(), tasks.timed_now(self._prefix)[0]
             message = {
                 "samples": self.name,
                 "worker": self._worker.address,
                 "now": self._facts(),
-                "busy": self._busy(),
+                "busy": busy,
+                "done": [
+                    (*key, timed[key][1] if key in timed else 0)
+                    for key in ((run, owner) for run, owner, _ in busy)
+                ],
                 "come": self._come(),
             }
             told_here = telemetries_here.get(self.name)
@@ -264,6 +269,8 @@ class Telemetry:
                 return
             self._take_in()
             run = self._run
+            for done in () if self._in_process else message["done"]:
+                tasks.note_done(*done)
             for run_id, owner, by_kind in message["busy"]:
                 if run is not None and run_id == run.run_id:  # others have told all
                     self._note(run, owner, by_kind)

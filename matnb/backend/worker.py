@@ -43,6 +43,7 @@ _timed: dict[tuple[RunId, int], list[TaskTimed]] = {}
 _under_way: dict[int, tuple[RunId, int, str, float]] = {}  # by thread: run, worker, kind, and when it began
 _forgotten: set[RunId] = set()
 _newest: RunId | None = None  # that this process has begun
+_done_elsewhere: dict[int, int] = {}  # tasks of it, by the workers of other processes that told of theirs
 _lock = threading.Lock()
 
 
@@ -50,7 +51,14 @@ def begin_run(session: str, number: int) -> RunId:
     """Return the name of a run that begins, the newest of this process."""
     global _newest
     _newest = RunId(session, number)
+    _done_elsewhere.clear()
     return _newest
+
+
+def note_done(run_id: str, owner: int, count: int) -> None:
+    """Take how many tasks a worker in another process has done of a run."""
+    if run_id == str(_newest):
+        _done_elsewhere[owner] = max(count, _done_elsewhere.get(owner, 0))
 
 
 @dataclass(frozen=True)
@@ -169,9 +177,10 @@ def report(
 
 
 def num_done() -> int | None:
-    """Return how many tasks of the run that began last are done, where it runs in this process."""
+    """Return how many tasks of the run that began last are done, as far as that is known here."""
     with _lock:
         done = [len(timed) for (run_id, _), timed in _timed.items() if run_id == _newest]
+        done += _done_elsewhere.copy().values()
         is_here = done or _newest in [run_id for run_id, *_ in list(_under_way.copy().values())]
         return sum(done) if is_here and _newest not in _forgotten else None
 

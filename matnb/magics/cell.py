@@ -50,6 +50,7 @@ from matnb.plan.report import RunReport
 from matnb.session import Session, active_session, current_session, follow_sessions
 from matnb.session.background import Later, wait_here
 from matnb.session.inspect import PLAN
+from matnb.session.listeners import Subscription
 from matnb.session.naming import remember_lines
 from matnb.session.overrides import choosing
 from matnb.session.progress_line import RunProgress, progress_of, shows_progress
@@ -427,7 +428,7 @@ class Progress:
         self._begin = clock()
         self._next = self._begin + FIRST_SECONDS
         self._thread = threading.get_ident()
-        self._followed: dict[Session, Callable[[], None]] = {}
+        self._followed: dict[Session, Subscription] = {}
         self._id = f"matnb-progress-{secrets.token_hex(8)}"
         self._num_finished = 0
         self._run: RunProgress | None = None  # that runs, and is no loop
@@ -489,6 +490,8 @@ class Progress:
             if self._ended.is_set():
                 return
             if run is not None and now - run.began >= FIRST_SECONDS:
+                for subscription in self._followed.values():
+                    subscription.want_samples(True)  # workers in other processes tell how far they are
                 self._publish(run.text(now))
             elif text := self._short.text(now):
                 self._counts = True

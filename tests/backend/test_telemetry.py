@@ -23,6 +23,7 @@ from ways import going
 
 import matnb as mn
 from matnb.backend.telemetry import Telemetry, _Read
+from matnb.backend.worker import begin_run, note_done, num_done
 from matnb.errors import KernelError
 from matnb.events import (
     Event,
@@ -416,3 +417,37 @@ def test_a_task_that_ends_while_others_are_read_is_told_once():
     timed.append(TaskTimed("b", "map", 0, 2.0, 1, 1, 8))  # which is still told as one that runs
     assert read.go_on(timed, count) == {"map": 1.0}
     assert read.go_on(timed, len(timed)) == {"map": 3.0}
+
+
+def test_what_other_processes_have_done_is_counted_of_the_newest_run_alone():
+    before, newest = begin_run("s-", 4), begin_run("s-", 5)
+    assert num_done() is None
+    note_done(str(before), 0, 9)
+    assert num_done() is None
+    for owner, count in ((0, 2), (1, 0), (1, 3), (0, 1)):  # the last one was late
+        note_done(str(newest), owner, count)
+    assert num_done() == 5
+    begin_run("s-", 6)
+    assert num_done() is None
+
+
+def test_workers_of_other_processes_tell_how_many_tasks_are_done(tmp_path):
+    gate = tmp_path / "open"
+
+    def wait(block):
+        while not gate.exists():
+            time.sleep(0.05)
+        return block
+
+    with mn.start(workers=2, threads=1, processes=True) as session:
+        stop = session.subscribe(lambda event: None, samples=True)
+        waiting = mn.map_blocks(wait, mn.ones(4) + 1, shape=(4,), dtype=float)
+        thread = threading.Thread(target=waiting.persist)
+        thread.start()
+        try:
+            wait_until(lambda: num_done() is not None)  # what goes on is told of
+        finally:
+            gate.touch()
+            thread.join()
+            stop()
+        assert waiting.tolist() == [2.0] * 4

@@ -10,13 +10,16 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import dask
 import dask.array
 import distributed
 import networkx
+import numpy as np
 import pandas as pd
+import pytest
 import scipy.io
 import scipy.sparse as sp
 from counts import PROJECT
@@ -142,6 +145,66 @@ def test_what_needs_no_other_words_is_a_habit_that_works() -> None:
     shown = [line for block in _CODE.findall(PAGE.read_text(encoding="utf-8")) for line in block.splitlines()]
     assert len(shown) > 30
     assert set(shown) <= works
+
+
+_DIFFERENCE = re.compile(r"^\| `(.+?)` \| `(.+?)` \| .+ \|$", re.MULTILINE)
+_DIFFERENCES = PAGE.read_text(encoding="utf-8").partition("<!-- differences from networkx -->")[2]
+DIFFERENCES = _DIFFERENCE.findall(_DIFFERENCES.partition("<!-- end -->")[0])
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[None]:
+    with mn.start(workers=1, threads=1, processes=False):
+        yield
+    mn.stop()
+
+
+def compared(value: Any, graph: networkx.Graph) -> Any:
+    """Return what NetworkX gives as an array in the order of the vertices."""
+    if isinstance(value, networkx.Graph):
+        return networkx.to_scipy_sparse_array(value, sorted(value)).toarray()
+    if sp.issparse(value):
+        return value.toarray()
+    if not isinstance(value, dict | networkx.classes.reportviews.DiDegreeView):
+        return value
+    values = dict(value)
+    if isinstance(next(iter(values)), tuple):
+        found = np.zeros((len(graph), len(graph)))
+        for (one, other), number in values.items():
+            found[one, other] = found[other, one] = number
+        return found
+    return np.array([values[vertex] for vertex in graph])
+
+
+@pytest.mark.parametrize(("there", "here"), DIFFERENCES, ids=[there for there, _ in DIFFERENCES])
+def test_where_defaults_differ_the_page_says_what_gives_the_same(
+    there: str, here: str, session: None, tmp_path: Path
+) -> None:
+    G = networkx.connected_watts_strogatz_graph(12, 4, 0.4, seed=3)
+    V = networkx.gnp_random_graph(10, 0.3, seed=2, directed=True)
+    drawn = np.random.default_rng(1)
+    for graph in (G, V):
+        for one, other in graph.edges:
+            graph[one][other]["weight"] = float(drawn.integers(1, 6)) / 4
+    path = tmp_path / "edges.txt"
+    path.write_text("0 1\n1 2\n0 3\n")
+    labels = np.array([0, 0, 0, 3, 3, 3, 0, 3, 0, 3])
+    names: dict[str, Any] = {
+        "nx": networkx, "mn": mn, "G": G, "V": V, "path": str(path), "labels": labels,
+        "A": mn.asarray(G), "W": mn.asarray(V),
+        "communities": [set(np.flatnonzero(labels == one).tolist()) for one in (0, 3)],
+    }  # fmt: skip
+    wanted = compared(eval(there, names), G if "(G" in there else V)
+    found = np.asarray(eval(here, names))
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+    plain = re.sub(r', "both"|, (directed|use_out_degree)=\w+|\.pattern\(float\)', "", here)
+    if plain != here:  # or there would be nothing to say
+        other = np.asarray(eval(plain, names))
+        assert other.shape != found.shape or not np.allclose(other, found, atol=1e-4)
+
+
+def test_all_differences_are_tried() -> None:
+    assert len(DIFFERENCES) >= 13
 
 
 def test_code_in_words_is_marked_as_code() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 import sparse
 
-from matnb.errors import DTypeError, ShapeError
+from matnb.errors import DTypeError, FileContentWarning, ShapeError, warn
 
 _SPARSE = (sp.sparray, sp.spmatrix, sparse.SparseArray)
 # What gives an element of an array; NumPy tells by its dtype anything other than a number.
@@ -136,6 +136,8 @@ def _adjacency(graph: Any) -> sp.csr_array:
     networkx = _networkx()
     assert networkx is not None
     if not len(graph):
+        way = 'nx.read_edgelist leaves out lines that it cannot split, unless it is given delimiter=","'
+        warn(f"the graph has no vertices: {way}", FileContentWarning)
         return sp.csr_array((0, 0))
     try:
         matrix: sp.csr_array = networkx.to_scipy_sparse_array(graph, format="csr")

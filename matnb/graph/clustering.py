@@ -84,8 +84,8 @@ def average_clustering(A: ArrayLike, symmetric: bool = False) -> DistArray:
 def transitivity(A: ArrayLike, symmetric: bool = False) -> DistArray:
     """Return the transitivity: the share of paths of two edges that are closed by a third; a float64 scalar.
 
-    Three times the triangles over the pairs of edges that share a vertex (Newman 2003, "The Structure and
-    Function of Complex Networks", section III B); 0 if there are none.
+    Three times the triangles over the pairs of edges that share a vertex, whatever their directions (Newman
+    2003, "The Structure and Function of Complex Networks", section III B); 0 if there are none.
 
     Parameters
     ----------

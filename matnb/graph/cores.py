@@ -28,7 +28,7 @@ def core_number(A: ArrayLike, symmetric: bool = False) -> DistArray:
     ----------
     A
         Sparse n x n matrix; a stored ``A[i, j]`` is an edge between i and j, whatever its value and its
-        direction. Self-loops do not count.
+        direction; of a directed graph, NetworkX counts both directions of a pair. Self-loops do not count.
     symmetric
         True if every edge is known to be stored in both directions, which saves making A symmetric.
 

@@ -28,7 +28,7 @@ def degree(
     direction
         Of a directed graph, "out" for edges that leave a vertex, "in" for those that enter it, "both" for
         all, as NetworkX's ``DiGraph.degree``: a self-loop counts twice. Of an undirected graph "out" and
-        "in" are the same, its degrees.
+        "in" are the same, its degrees, and "both" is twice as many.
     weighted
         Sum the weights instead of counting the edges.
     directed

@@ -45,7 +45,7 @@ def edge_betweenness(
         Divide by the number of pairs of vertices, as NetworkX.
     directed
         False if A stores both directions of each edge, so that every path is found twice: each direction of
-        an edge gets NetworkX's value for the edge.
+        an edge gets NetworkX's value for the edge of an undirected graph, of which each has half with True.
     weighted
         Measure paths by their sums of weights, which must be above 0, instead of their numbers of edges.
         Sources are then processed one at a time.

@@ -41,7 +41,8 @@ def eigenvector_centrality(A: ArrayLike, tolerance: float = 1e-6, max_iterations
     Parameters
     ----------
     A
-        Sparse n x n matrix; ``A[i, j]`` is the nonnegative weight of the edge from i to j.
+        Sparse n x n matrix; ``A[i, j]`` is the nonnegative weight of the edge from i to j. NetworkX's default
+        leaves weights out, which is ``A.pattern(float)``.
     tolerance
         Stop when an iteration changes the values by less than n times this, in the 1-norm.
     max_iterations
@@ -99,7 +100,8 @@ def katz(
     Parameters
     ----------
     A
-        Sparse n x n matrix; ``A[i, j]`` is the weight of the edge from i to j.
+        Sparse n x n matrix; ``A[i, j]`` is the weight of the edge from i to j. NetworkX's default leaves
+        weights out, which is ``A.pattern(float)``.
     alpha
         The discount per edge.
     beta

@@ -67,7 +67,8 @@ def louvain(
     -------
     Communities
         ``labels``, int64 of shape (n,): the smallest vertex of each vertex's community; ``modularity``,
-        float64: that of these labels, as by :func:`modularity`, of the graph with both directions added.
+        float64: that of these labels in ``A + A.T``. For the modularity of a directed graph give the labels
+        to :func:`modularity`.
 
     Raises
     ------

@@ -29,12 +29,6 @@ from matnb.io.source import EdgeCounts, Found, Piece, PlainSource, Source, choos
 
 _FLOAT = np.dtype(np.float64)
 _COMMENTS = b"#%"
-# What there is to do about ids that are no numbers, such as names and web addresses.
-_OF_NAMES = (
-    "the first two columns are ids, whole numbers: a list of names is read by "
-    "mn.asarray(nx.read_edgelist(path, create_using=nx.DiGraph)), nx.read_weighted_edgelist with weights; "
-    'kind="csv" reads a table, mn.loadtxt(path) a matrix'
-)
 _BYTES_PER_EDGE = 12  # a guess, for the plan's projection
 # Whole numbers from 1973 to 2286, where they are seconds, and the same in finer units.
 _TIMES = (10**8, 10**10)
@@ -349,7 +343,10 @@ def ids_of(
     try:
         ids = chunk.integers(starts, stops)
     except FileFormatError as error:
-        raise FileFormatError(error.path, f"{error.reason}; {_OF_NAMES}", error.line) from None
+        row = int(np.searchsorted(chunk.newlines, starts[0]))
+        begin = int(chunk.newlines[row - 1]) + 1 if row else 0
+        line = bytes(chunk.text.buffer[begin : chunk.newlines[row]])
+        raise FileFormatError(error.path, f"{error.reason}; {way_of_names(line)}", error.line) from None
     outside = ids < 0
     if limit is not None:
         outside |= ids >= limit
@@ -359,6 +356,29 @@ def ids_of(
         advice = "; relabel=True takes any ids" if limit == LARGEST_LENGTH else ""
         raise chunk.error_at(int(starts[place]), f"vertex {ids[place]} is {room}{advice}")
     return ids.astype(np.int32) if ids.max(initial=0) < 2**31 else ids
+
+
+def way_of_names(line: bytes) -> str:
+    """Return what there is to do about ids that are no numbers, such as names and web addresses.
+
+    Parameters
+    ----------
+    line
+        A line of the list, by which NetworkX or pandas are told what is between its columns.
+    """
+    edge, braces, _ = line.partition(b"{")
+    between = next((one for one in (", ", ",", "\t") if one.encode() in edge.strip()), " ")
+    words = [one for one in edge.strip().split(between.encode()) if one]
+    if b'"' in edge:
+        way = "nx.from_pandas_edgelist(pd.read_csv(path, header=None), 0, 1, create_using=nx.DiGraph)"
+    else:
+        name = "read_weighted_edgelist" if len(words) > 2 and not braces else "read_edgelist"
+        delimiter = "" if between == " " else f'delimiter="{between}", '.replace("\t", "\\t")
+        way = f"nx.{name}(path, {delimiter}create_using=nx.DiGraph)"
+    return (
+        f"the first two columns are ids, whole numbers: a list of names is read by mn.asarray({way}); "
+        'kind="csv" reads a table, mn.loadtxt(path) a matrix'
+    )
 
 
 def read_vertices(file: File, limit: int | None) -> Ids:
@@ -430,7 +450,7 @@ def open_edges(
             raise OptionError(f"num_vertices={num_vertices!r}: give an integer from 0 to {LARGEST_LENGTH}")
     check_skip(skip)
     marks = _marks(comments)
-    begin, num_columns, line, first = _first_edge(file, skip, marks)
+    begin, num_columns, line, first = _first_edge(file, skip, marks, weights is False)
     if num_columns < 2 or (num_columns == 2 and weights is True):
         raise file.error(f"{num_columns} columns where an edge needs {3 if weights is True else 2}", line)
     if num_columns > 3 and weights == "auto":
@@ -459,7 +479,9 @@ def _marks(comments: str) -> bytes:
     return comments.encode()
 
 
-def _first_edge(file: File, skip: int, marks: bytes) -> tuple[int, int, int, tuple[int, ...]]:
+def _first_edge(
+    file: File, skip: int, marks: bytes, no_weights: bool
+) -> tuple[int, int, int, tuple[int, ...]]:
     # Where the first edge begins, how many columns it has, its line, and its numbers where all are whole.
     begin = number = 0
     names: tuple[str, int] | None = (
@@ -478,6 +500,10 @@ def _first_edge(file: File, skip: int, marks: bytes) -> tuple[int, int, int, tup
             kept = next((place for place, word in enumerate(words) if word[0] in marks), len(words))
             whole = all(re.fullmatch(rb"[0-9]{1,18}", word) for word in words[:kept])
             are_ids = kept > 1 and all(re.fullmatch(rb"[0-9]+", word) for word in words[:2])
+            if are_ids and words[2:] and words[2].startswith(b"{") and not no_weights:
+                way = "mn.asarray(nx.read_edgelist(path, nodetype=int, create_using=nx.DiGraph))"
+                reason = "has attributes as a dict, which weights=False leaves out; with them it is read by"
+                raise file.error(f"{reason} {way}", number)
             if names and are_ids:
                 raise file.error(
                     f"{names[0]!r} is not a whole number: if it is the name of a column, skip={names[1]} "

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from matnb.errors import UnsupportedError, ways
 from matnb.lazy.registry import FUNCTIONS, implements
 
-_INSTEAD = ways(
+INSTEAD = ways(
     {
         "numpy values A": "x.to_numpy()",
         "to_list": "x.tolist()", "getnnz": "x.nnz", "flat": "x.ravel()", "dt": "t[name].dt, of times",
@@ -36,12 +36,6 @@ _INSTEAD = ways(
         "dask to_delayed to_dask_dataframe": "dask.array.from_array(x.compute())",
         "H": "x.conj().T", "getrow": "x[[i]]", "getcol": "x[:, [j]]", "setdiag": "np.fill_diagonal(x, value)",
         "indices indptr row col coords format": "x.to_scipy(), which has it",
-        "nodes": "np.arange(len(A)), or A.labels", "edges": "np.nonzero(A)",
-        "degree": "mn.graph.degree(A)", "neighbors successors": "np.nonzero(A[v])[0]",
-        "number_of_nodes order": "len(A)",
-        "number_of_edges": "A.nnz, in which a pair counts twice if A is symmetric",
-        "has_edge": "A[u, v] != 0", "subgraph": "A[vertices][:, vertices]",
-        "add_edge add_weighted_edges_from": "A[u, v] = 1", "is_directed": "(A != A.T).any()",
         "nbunch_iter adj": (
             "mn.graph.pagerank(A) and the like; NetworkX takes mn.graph.to_networkx(A)"
         ),
@@ -54,8 +48,8 @@ def instead_of(name: str, is_sparse: bool) -> str:
 
     Looked for are names of NumPy's, SciPy's, pandas's and Dask's arrays, and of NumPy's functions.
     """
-    if name in _INSTEAD:
-        return _INSTEAD[name]
+    if name in INSTEAD:
+        return INSTEAD[name]
     function = getattr(np, name, None)
     if isinstance(function, np.ufunc) or (isinstance(function, Hashable) and function in FUNCTIONS):
         return f"write np.{name}({', '.join(['x', *_others(function)])})"

@@ -141,6 +141,9 @@ def load(
         name = next(map(repr, files_of(source)))
         if (record := active_recording()) is not None:
             record.notes.append(f"loaded {name}: {counts}")
+        if not found.shape[0]:
+            way = "comments= tells which characters begin a comment"
+            warn(f"{name}: no line is an edge, and the graph has no vertices; {way}", FileContentWarning)
         if found.edges.sizes:
             numbers = " ".join(map(str, found.edges.sizes))
             warn(

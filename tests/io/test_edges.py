@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+from collections.abc import Iterator
+
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reading import read_whole
 
-from matnb.errors import FileFormatError, MissingFileError, OptionError
+import matnb as mn
+from matnb.errors import FileContentWarning, FileFormatError, MissingFileError, OptionError
 from matnb.io.source import open_source
 from matnb.ops.creation import read_here
 
@@ -84,6 +90,61 @@ def test_names_of_columns_are_told_from_names_of_vertices(write_file):
     assert read(path, skip=2) == [[0, 3, 0], [0, 0, 4], [0, 0, 0]]
     with pytest.raises(FileFormatError, match="a list of names is read by"):
         read(write_file("b.txt", "alice bob\nbob carol\n"))
+
+
+@pytest.fixture
+def interpreter() -> Iterator[None]:
+    with mn.start(engine="interpret"):
+        yield
+    mn.stop()
+
+
+NAMED = {
+    "spaces": "alice bob\nbob carol\n",
+    "commas": "alice,bob\nbob,carol\n",
+    "commas and spaces": "alice, bob\nbob, carol\n",
+    "tabs": "alice\tbob\nbob\tcarol\n",
+    "names with spaces": "alice,bob\nbob,carol of\n",
+    "weights": "alice bob 2\nbob carol 3\n",
+    "weights behind commas": "alice,bob,2\nbob,carol,3\n",
+    "attributes": "alice bob {'weight': 2}\nbob carol {}\n",
+    "quotes": '"alice","bob"\n"bob","carol"\n',
+    "a number first": "alice 2\n2 carol\n",
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_the_way_of_a_list_of_names_reads_it(name, write_file, interpreter):
+    path = write_file("a.txt", NAMED[name])
+    with pytest.raises(FileFormatError, match="a list of names is read by") as told:
+        read(path, weights=False)
+    (way,) = re.findall(r"is read by (.+?); kind=", str(told.value))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        A = eval(way, {"mn": mn, "nx": nx, "pd": pd, "path": path})
+    assert A.shape == (3, 3)
+    assert A.labels[0] == "alice"
+    assert str(A.labels[2]).startswith("carol")
+
+
+def test_edges_with_attributes_are_told(write_file, interpreter):
+    graph = nx.DiGraph([(3, 1), (1, 2), (2, 3)])
+    graph[1][2]["weight"] = 4.0
+    path = write_file("a.txt", "\n".join(nx.generate_edgelist(graph)) + "\n")
+    with pytest.raises(FileFormatError, match=r"line 1: has attributes as a dict.* weights=False") as told:
+        read(path)
+    (way,) = re.findall(r"mn\.asarray\(.+\)\)", str(told.value))
+    A = eval(way, {"mn": mn, "nx": nx, "path": path})
+    assert (A.toarray() == nx.to_numpy_array(graph)).all()
+    assert (np.array(read(path, weights=False)) > 0).sum() == 3
+
+
+@pytest.mark.parametrize("text", ["# a\n", "%alice,bob\n"])
+def test_a_graph_without_vertices_is_warned_of(text, write_file, interpreter):
+    with pytest.warns(FileContentWarning, match="no vertices; comments="):
+        assert mn.load(write_file("a.txt", text)).shape == (0, 0)
+    with pytest.warns(FileContentWarning, match="no vertices: nx.read_edgelist"):
+        assert mn.asarray(nx.DiGraph()).shape == (0, 0)
 
 
 def test_self_loops(write_file):

@@ -116,8 +116,8 @@ def graphs(path: Path, is_list: bool = False) -> tuple[Names, Names]:
         return np.array([values[vertex] for vertex in range(12)])
 
     shared = {
-        "v": 3, "u": 2, "vertices": [0, 2, 3, 7], "path": str(path / "G.gml"), "source": 4, "nx": nx,
-        "np": np, "by": by, "G": G, "plt": plt,
+        "v": 3, "u": 2, "vertices": [0, 2, 3, 7], "edges": [*G.edges],
+        "path": str(path / "G.gml"), "source": 4, "nx": nx, "np": np, "by": by, "G": G, "plt": plt, "pd": pd,
         "frame": pd.DataFrame({"source": [0, 1, 2], "target": [1, 2, 0]}),
     }  # fmt: skip
     A = mn.asarray(nx.to_scipy_sparse_array(G))
@@ -260,7 +260,7 @@ _SENTENCES = {
 }
 # The tables of words in the code, and in which lists their code is.
 TABLES: dict[str, tuple[Mapping[str, str], tuple[str, ...]]] = {
-    "arrays": (foreign_names._INSTEAD, ("arrays", "gaps", "matrices", "graphs", "edges")),
+    "arrays": (foreign_names.INSTEAD, ("arrays", "gaps", "matrices", "graphs", "edges")),
     "nested arrays": (numpy_calls._INSTEAD, ("segments", "levels")),
     "matnb": (mn._INSTEAD, ("arrays", "gaps", "matrices", "graphs", "edges", "tables", "texts")),
     "graph": (mn.graph._INSTEAD, ("graphs", "edges")),
@@ -284,7 +284,13 @@ TABLES: dict[str, tuple[Mapping[str, str], tuple[str, ...]]] = {
     "durations": (_OF_KINDS["timedelta64"], ("durations",)),
     "x.str": (pandas_names.OF_TEXTS, ("texts", "digits")),
     "x.dt": (pandas_names.OF_TIMES, ("times", "durations")),
-    "names of vertices": ({"lists": edge_lists._OF_NAMES, "columns": labels._OF_COLUMNS}, ("edges",)),
+    "names of vertices": (
+        {
+            "columns": labels._OF_COLUMNS,
+            **{str(line): edge_lists.way_of_names(line) for line in (b"a b", b"a,b", b"a, b", b"a b 3")},
+        },
+        ("edges",),
+    ),
     "arguments": (_SENTENCES | arguments.NO_ONE_NEEDS, ("arrays", "squares", "tables")),
 }
 # Code that starts, ends or reaches a session: it takes the arguments, and is not run.

@@ -10,13 +10,15 @@ from typing import Any, Self, cast
 import numpy as np
 
 from matnb.blocks.foreign import is_missing_value
+from matnb.errors import MissingAttributeError
 from matnb.expr.nodes import Expr
 from matnb.lazy import lost_writes
 from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.creation import asarray
-from matnb.lazy.foreign_names import is_in_matplotlib
+from matnb.lazy.foreign_names import instead_of, is_in_matplotlib
 from matnb.lazy.reductions import without_nan
 from matnb.lazy.registry import recorded
+from matnb.tables.pandas_names import OF_COLUMNS, no_table_name
 
 # Of each statistic of NumPy's the one that skips NaN, if there is a NaN to skip.
 _SKIPPING = {
@@ -88,6 +90,14 @@ class ColumnArray(DistArray):
     @property
     def _is_complete(self) -> bool:
         return self.dtype.kind != "f" or self._known is self._expression
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except MissingAttributeError:
+            if instead_of(name, False):
+                raise
+        raise no_table_name("a column of numbers", name, OF_COLUMNS[""], lambda: dir(self)) from None
 
     # NumPy's protocols: they get arrays, and what they make is a column again
 
@@ -187,6 +197,10 @@ def _statistic(name: str) -> Any:
             options["ddof"] = 1
         if name in ("min", "max") and not (len(self) or args or options):
             return asarray(np.nan)
+        options.pop("numeric_only", None)  # which they are
+        least = options.pop("min_count", 0) if name in ("sum", "prod") else 0
+        if least > 0:  # as pandas has it: of fewer values there is none
+            return np.where(self.count() >= least, method(self, *args, skipna=skipna, **options), np.nan)
         return recorded(all_of if not skipna or self._is_complete else skipping)(self, *args, **options)
 
     below = ", with ``number - ddof`` in the denominator, and ``ddof=1``" if has_ddof else ""

@@ -36,6 +36,7 @@ from matnb.tables.pandas_names import OF_COLUMNS, no_table_name
 from matnb.tables.showing import short_text
 from matnb.tables.strings import HasText
 
+_SHORT = 40  # letters of a value that an error writes
 _FILLS = ("ffill", "bfill", "pad", "backfill")
 
 if TYPE_CHECKING:
@@ -107,8 +108,9 @@ class Column:
 
     def __setitem__(self, key: Any, value: object) -> NoReturn:
         given = f"np.arange(len(x)) == {key}" if isinstance(key, int) else "mask"
+        shown = repr(value) if len(repr(value)) <= _SHORT else "value"
         raise UnsupportedError(
-            f"a column of {self._word()} is not changed: write x = x.mask({given}, {value!r:.20}), and "
+            f"a column of {self._word()} is not changed: write x = x.mask({given}, {shown}), and "
             f"t = t.with_columns({self.name or 'name'}=x)"
         )
 

@@ -33,8 +33,8 @@ OF_TABLES = ways(
         "append extend vstack": "mn.concat([t, u])", "T transpose": "t.to_matrix(columns).T",
         "apply applymap transform map": 't["fare"] * 2, np.log(t["fare"]) or t["zone"].map(fn)',
         "agg aggregate": "t.describe(), t.mean() and the like",
-        "cumsum": 'np.cumsum(t["fare"]), a column at a time', "cumprod": 'np.cumprod(t["fare"])',
-        "cummax": 'np.maximum.accumulate(t["fare"])', "cummin": 'np.minimum.accumulate(t["fare"])',
+        "cumsum": 't["fare"].cumsum(), a column at a time', "cumprod": 't["fare"].cumprod()',
+        "cummax": 't["fare"].cummax()', "cummin": 't["fare"].cummin()',
         "rank": 'scipy.stats.rankdata(np.asarray(t["fare"]))',
         "shift": 't["fare"].shift(1), a column at a time', "diff": 't["fare"].diff()',
         "pct_change": 't["fare"] / t["fare"].shift(1) - 1', "mode": 't["zone"].mode()',
@@ -46,7 +46,7 @@ OF_TABLES = ways(
         "idxmax": 't["fare"].idxmax()', "idxmin": 't["fare"].idxmin()', "memory_usage": 't["fare"].nbytes',
         "add_prefix": 't.rename(columns=lambda name: "x_" + name)',
         "add_suffix": 't.rename(columns=lambda name: name + "_x")',
-        "skew kurt kurtosis sem": 'scipy.stats.skew(np.asarray(t["fare"])) and the like',
+        "skew kurt kurtosis sem": 'scipy.stats.skew(t["fare"].dropna().to_numpy(), bias=False) and the like',
     }
 )  # fmt: skip
 

@@ -207,8 +207,15 @@ class Table(FrameMethods):
         raise UnsupportedError(f"a table is not changed: write t = t.with_columns({name}=values)")
 
     def __setitem__(self, key: object, value: object) -> NoReturn:
-        name = key if isinstance(key, str) and key.isidentifier() else "name"
-        raise UnsupportedError(f"a table is not changed: write t = t.with_columns({name}=values)")
+        is_word = isinstance(key, str) and key.isidentifier()
+        given = (
+            f"{key}=values"
+            if is_word
+            else f"**{{{key!r}: values}}"
+            if isinstance(key, str)
+            else "name=values"
+        )
+        raise UnsupportedError(f"a table is not changed: write t = t.with_columns({given})")
 
     # Columns and rows
 

@@ -117,3 +117,28 @@ def test_tables_are_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> 
     assert repr(t).splitlines()[1].split() == ["column", "0", "...", "column", "14"]
     monkeypatch.setenv("COLUMNS", "500")
     assert repr(t) == whole
+
+
+def test_what_is_not_changed_is_written_as_it_runs(frame: pd.DataFrame) -> None:
+    t = mn.table(frame)
+    for key, given in (("new", "new=values"), ("new col", r"\*\*\{'new col': values\}")):
+        with pytest.raises(UnsupportedError, match=rf"t\.with_columns\({given}\)"):
+            t[key] = t["n"]
+    assert "new col" in t.with_columns(**{"new col": t["n"]}).columns
+    with pytest.raises(UnsupportedError, match=r"== 1, np\.datetime64\('2024-01-01'\)\), and"):
+        t["when"][1] = np.datetime64("2024-01-01")
+    with pytest.raises(UnsupportedError, match=r"x\.mask\(mask, value\), and"):
+        t["zone"][t["n"] > 2] = "a long text that an error does not write as a whole"
+
+
+@pytest.mark.parametrize("name", ["skew", "sem", "interpolate", "ewm"])
+def test_what_only_pandas_has_is_left_to_it(frame: pd.DataFrame, name: str) -> None:
+    with pytest.raises(AttributeError, match=rf'do it in pandas: t\.to_pandas\(\)\["fare"\]\.{name}'):
+        getattr(mn.table(frame)["fare"], name)
+
+
+def test_options_of_pandas_statistics(frame: pd.DataFrame) -> None:
+    x, expected = mn.table(frame)["fare"], frame["fare"]
+    for least in (0, 3, 4):
+        assert float(x.sum(min_count=least)) == pytest.approx(expected.sum(min_count=least), nan_ok=True)
+    assert float(x.mean(numeric_only=True)) == expected.mean(numeric_only=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import nbformat
@@ -115,9 +116,19 @@ class Lab:
         return f"{self.url}lab/workspaces/{secrets.token_hex(4)}/tree/{name}?token={self._token}"
 
     def end_kernels(self) -> None:
-        """End every kernel."""
+        """End every kernel; one that is just being restarted cannot be ended before it is there again."""
+        end = time.monotonic() + 30
         for kernel in json.loads(self._asked("api/kernels")):
-            self._asked(f"api/kernels/{kernel['id']}", "DELETE")
+            while True:
+                try:
+                    self._asked(f"api/kernels/{kernel['id']}", "DELETE")
+                    break
+                except HTTPError as error:
+                    if error.code == 404:  # it was ended all the same
+                        break
+                    if error.code != 500 or time.monotonic() > end:
+                        raise
+                    time.sleep(0.5)
 
     def working_seconds(self) -> float:
         """Return the CPU seconds that kernels and the processes they started have used."""

@@ -182,7 +182,7 @@ def is_worth_compiling(loop: Callable[..., object], num_elements: int, *argument
 
 # Elements that take NumPy about as long as a loop takes to be compiled, and Numba to start; and how many a
 # call is worth.
-_WORTH_COMPILING, _WORTH_STARTING, _CALL = 1 << 24, 1 << 22, 1 << 11
+_WORTH_COMPILING, _WORTH_STARTING, _CALL = 1 << 24, 1 << 23, 1 << 11
 _done_by_numpy: dict[tuple[object, ...], int] = {}
 
 

@@ -250,6 +250,7 @@ def test_its_picture_is_there_when_the_kernel_is_restarted_while_the_cell_runs(
     watched.page.wait_for_timeout(1000)
     watched.wait_until(lambda: watched.is_done and watched.status == "idle", 60)
     assert len(watched.pictures(1)) == before
+    watched.wait_until(lambda: watched.output(1).get_by_role("button").count() == 0, 10)  # they do nothing
     book = watched.save()
     picture = book.cells[1].outputs[0].data
     assert set(picture) == {"text/plain", "text/html"}

@@ -52,9 +52,9 @@ def forget(handle: object) -> None:
     place = noted.pop(id(handle), None)
     if place is None:
         return
-    frame = sys._getframe(2)
+    frame = sys._getframe(1).f_back  # None where the interpreter ends
     code, written = place
-    if frame.f_code is not code:
+    if frame is None or frame.f_code is not code:
         return
     if frame.f_lasti == written:
         warn(_LOST, LostWriteWarning)

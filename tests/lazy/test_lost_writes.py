@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -95,3 +97,9 @@ def test_real_numbers_have_no_imaginary_part_to_set() -> None:
     x = mn.zeros(3)
     with pytest.raises(DTypeError, match=r"x \+ 1j"):
         x.imag = 1
+
+
+def test_handles_that_live_until_the_end_are_silent() -> None:
+    code = "import matnb as mn; x = mn.ones(4); x[0] = 2; rows = list(mn.ones((2, 2))); rows[0][0] = 1; del mn"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""

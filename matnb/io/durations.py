@@ -60,7 +60,7 @@ def duration_texts(counts: npt.NDArray[Any], unit: str) -> list[str | None]:
     if unit == "D":
         counts, unit = np.where(counts == NO_TIME, NO_TIME, counts * DAY_SECONDS), "s"
     per_second = PER_SECOND[unit]
-    digits, factor = (9, 1) if unit == "ns" else (6, 10**6 // per_second)
+    nanoseconds = 10**9 // per_second
     for count in np.asarray(counts, np.int64).tolist():
         if count == NO_TIME:
             found.append(None)
@@ -68,7 +68,7 @@ def duration_texts(counts: npt.NDArray[Any], unit: str) -> list[str | None]:
         days, rest = divmod(count, DAY_SECONDS * per_second)
         seconds, fraction = divmod(rest, per_second)
         clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-        part = f".{fraction * factor:0{digits}d}" if fraction else ""
+        part = f".{fraction * nanoseconds:09d}".removesuffix("000") if fraction else ""  # 6 digits, or 9
         found.append(f"{days} days {'+' if days < 0 else ''}{clock}{part}")
     return found
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
@@ -135,6 +135,7 @@ UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 @settings(max_examples=40, deadline=None)
+@example("ns", [3_125_000, 3_125_001, 10**9])
 @given(st.sampled_from(["s", "ms", "us", "ns"]), st.lists(st.integers(-(2**63) + 1, 2**63 - 1), max_size=4))
 def test_durations_are_written_and_read_as_pandas_does(unit: str, counts: list[int]) -> None:
     most = (2**63 - 1) // (UNITS[unit] // UNITS["us"] if unit in ("s", "ms") else 1)

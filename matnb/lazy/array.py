@@ -606,6 +606,8 @@ def expression_of(value: object) -> Expr:
 
 def operand_of(value: object) -> ufuncs.Operand:
     """Return a Python number as it is, since it takes on a dtype; of anything else the expression."""
+    if isinstance(value, str | bytes):
+        raise DTypeError(f"{value!r} is text, and this array holds numbers: give a number")
     return value if ufuncs.is_weak(value) else expression_of(value)
 
 

@@ -54,7 +54,7 @@ def _drawn(kind: str) -> st.SearchStrategy[np.ndarray]:
 
 
 def _times_one(values: Any) -> Any:
-    # Something to compute that gives the same elements; products of large complex numbers overflow on the way.
+    # Something to compute that gives the same elements; of large complex numbers it overflows on the way.
     with np.errstate(over="ignore", invalid="ignore"):
         return values & True if values.dtype.kind == "b" else values * values.dtype.type(1)
 

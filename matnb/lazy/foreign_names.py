@@ -16,7 +16,8 @@ from matnb.lazy.registry import FUNCTIONS, implements
 INSTEAD = ways(
     {
         "numpy values A": "x.to_numpy()",
-        "itemset": "x[n] = value", "to_list": "x.tolist()", "getnnz": "x.nnz", "flat": "x.ravel()", "dt": "t[name].dt, of times",
+        "itemset": "x[n] = value",
+        "to_list": "x.tolist()", "getnnz": "x.nnz", "flat": "x.ravel()", "dt": "t[name].dt, of times",
         "to_pandas to_frame": "pandas.DataFrame(np.asarray(x))",
         "name": "the name itself: t[name]", "rank": "scipy.stats.rankdata(np.asarray(x))",
         "head": "x[:5]", "tail": "x[-5:]", "iloc iat": "x[n], or x[rows, columns]",

@@ -22,7 +22,15 @@ from matnb.expr.nodes import Data, Expr
 from matnb.lazy import lost_writes, reductions, ufuncs
 from matnb.lazy.element_reads import chunks_of, note_iteration, value_of
 from matnb.lazy.evaluator import evaluator, shown
-from matnb.lazy.foreign_names import as_numpy, asks, instead_of, is_in_matplotlib, refuse_dask
+from matnb.lazy.foreign_names import (
+    as_numpy,
+    asks,
+    instead_of,
+    is_in_matplotlib,
+    refuse_dask,
+    refuse_dense,
+    refuse_pickling,
+)
 from matnb.lazy.labels import LABEL_FINDERS, NOTED_LABELS, check_labels
 from matnb.lazy.limits import check_incoming, check_limit, converted_bytes, list_bytes
 from matnb.lazy.operators import Operators
@@ -518,6 +526,8 @@ class Values(Known):
         if wanted is not None and wanted.kind == "O" and asks("scipy.sparse._construct"):  # sp.vstack
             (listed := np.empty((), object))[()] = self
             return listed
+        if self.sparse and self.ndim == 2 and asks("sklearn"):
+            refuse_dense(self.shape, converted_bytes(self._expression, wanted))
         size = converted_bytes(self._expression, wanted)
         values = self._elements(size, "a dense array of", self.dtype if wanted is None else wanted)
         return values if wanted is None else values.astype(wanted, copy=False)
@@ -893,7 +903,7 @@ class DistArray(Methods, Operators, Values):
         return self.copy()
 
     def __reduce__(self) -> NoReturn:
-        raise UnsupportedError("a DistArray cannot be pickled; write it with mn.save, or pickle x.compute()")
+        refuse_pickling()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # libraries ask for protocols that there are not

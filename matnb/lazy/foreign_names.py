@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
 from matnb.errors import UnsupportedError, ways
 from matnb.lazy.registry import FUNCTIONS, implements
+from matnb.pictures.quantities import bytes_text
 
 INSTEAD = ways(
     {
@@ -96,7 +97,49 @@ def refuse_dask(name: str, owner: str, way: str = "call its compute()") -> None:
         raise UnsupportedError(f"Dask cannot take {owner}, which matnb computes: {way}, and give Dask that")
 
 
-_BETWEEN = ("matnb.lazy.array", "matnb.tables.masked", "matnb.lazy.foreign_names", "matnb.errors")  # wrappers
+def refuse_dense(shape: tuple[int, ...], size: int) -> NoReturn:
+    """Raise where scikit-learn asks for a sparse array's elements: as one of SciPy's it would stay sparse.
+
+    Its checks of input ask NumPy for an array, which cannot be sparse. Some of its estimators would center
+    what they refuse to center where it is sparse.
+
+    Raises
+    ------
+    UnsupportedError
+        In any case.
+    """
+    raise UnsupportedError(
+        f"scikit-learn would take the sparse array of shape {shape} as a dense one of {bytes_text(size)}: "
+        "give it x.to_scipy(), which stays sparse, or x.toarray()"
+    )
+
+
+def refuse_pickling() -> NoReturn:
+    """Raise where an array is to be pickled, as by joblib for its processes, which have no workers of ours.
+
+    Raises
+    ------
+    UnsupportedError
+        In any case.
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None and not str(frame.f_globals.get("__name__")).startswith("joblib.externals.loky"):
+        frame = frame.f_back
+    if frame is not None:
+        raise UnsupportedError(
+            "a DistArray cannot be sent to the processes of n_jobs: leave n_jobs=1, as each fit is parallel "
+            "already"
+        )
+    raise UnsupportedError(
+        "a DistArray cannot be pickled; write it with mn.save, or pickle x.to_numpy() or x.to_scipy()"
+    )
+
+
+# Where wrappers are.
+_BETWEEN = (
+    "matnb.lazy.array", "matnb.tables.masked", "matnb.tables.table", "matnb.lazy.foreign_names",
+    "matnb.errors",
+)  # fmt: skip
 
 
 def is_in_matplotlib() -> bool:

@@ -389,9 +389,30 @@ class FrameMethods:
         rows = generator.choice(len(self), count, replace=replace) if len(self) else np.empty(0, np.int64)
         return self._rows(asarray(rows))
 
-    def take(self: _Frame, indices: Any) -> Table:
-        """Return rows by number, negative ones from the end."""
-        return RowsByPlace(self)[indices]  # type: ignore[no-any-return]
+    def take(self: _Frame, indices: Any, axis: int | str = 0) -> Table:
+        """Return rows by number, negative ones from the end, or with ``axis=1`` columns by number.
+
+        scikit-learn splits tables with it: ``train_test_split(t)``, ``cross_val_score(model, X, y)``.
+
+        Raises
+        ------
+        IndexingError
+            For numbers of rows that there are not, and a mask of another length.
+        OptionError
+            For an axis other than 0, 1, "index" and "columns".
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> t = mn.table({"zone": ["b", "a", "c"], "fare": [6.0, 9.0, 7.0]})
+        >>> t.take([2, 0])["fare"].compute(), t.take([1], axis=1).columns
+        (array([7., 6.]), ['fare'])
+        """
+        if axis in (0, "index"):
+            return RowsByPlace(self)[indices]  # type: ignore[no-any-return]
+        if axis in (1, "columns"):
+            return RowsByPlace(self)[:, list(indices)]  # type: ignore[no-any-return]
+        raise OptionError(f"take: axis={axis!r}: give 0 for rows, or 1 for columns")
 
     # Statistics
 

@@ -51,7 +51,11 @@ class RowsByPlace(_PickedRows):
 
     def __getitem__(self, key: Any) -> Any:
         rows, columns = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
-        names = np.array(self._table.columns, object)[columns]
+        names = np.array(self._table.columns, object)
+        try:
+            names = names[columns]
+        except IndexError:
+            raise IndexingError(f"columns {columns!r} of a table of {len(names)} columns") from None
         return _taken(self._table, rows, names if isinstance(names, str) else list(names))
 
 

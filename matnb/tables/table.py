@@ -23,7 +23,7 @@ from matnb.errors import (
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, coo_array
 from matnb.lazy.evaluator import evaluator
-from matnb.lazy.foreign_names import refuse_dask
+from matnb.lazy.foreign_names import asks, refuse_dask
 from matnb.lazy.limits import RAISE
 from matnb.pictures.quantities import bytes_text
 from matnb.tables import numbers as _numbers  # noqa: F401  gives arrays the methods of columns
@@ -194,6 +194,10 @@ class Table(FrameMethods):
             raise AttributeError(name)
         if name in self._columns:
             raise AttributeError(f"a table has no attribute {name!r}; t[{name!r}] is the column")
+        if name == "index" and asks("sklearn"):  # as permutation_importance does
+            raise AttributeError(
+                "scikit-learn changes a table here, and tables are not changed: give it t.to_pandas()"
+            )
         known = [one for one in dir(Table) if not one.startswith("_")]
         raise no_table_name("a table", name, OF_TABLES, lambda: known)
 

@@ -15,7 +15,7 @@ from matnb.tables.groups import TableGroups
 from matnb.tables.incoming import column_from
 from matnb.tables.row_orders import check_order
 from matnb.tables.rows import AnyColumn, codes_of, word_of
-from matnb.tables.steps import floored_to
+from matnb.tables.steps import binned_in
 from matnb.tables.times import TimeColumn
 
 if TYPE_CHECKING:
@@ -42,8 +42,10 @@ def groupby(
         list of them. What was made of one column is called as that column is.
     freq
         Groups times by steps of their clocks: ``t.groupby("pickup", freq="D")`` by day; also "h", "15min",
-        "W" (to Sunday, whose date it has as in pandas), "MS", "QS" and "YS". Steps in which there is
-        no row are no groups.
+        "W" (to Sunday, whose date it has), "MS", "QS" and "YS", which are called by their first day, and
+        "ME", "QE" and "YE", by their last. They are the bins of pandas' Grouper: those of several, such as
+        "7D" or "5h", are counted from the day of the first time. Steps in which there is no row are no
+        groups. Steps of durations are counted from zero.
     keys
         Further keys with names of their own: ``hour=t["pickup"].dt.hour``.
     as_index, sort, observed, dropna
@@ -151,7 +153,4 @@ def _in_steps(keys: dict[str, AnyColumn], freq: str) -> dict[str, AnyColumn]:
     if len(times) != 1:
         told = ", ".join(f"{name!r} of {word_of(one)}" for name, one in keys.items())
         raise DTypeError(f"groupby(freq={freq!r}): one of the keys is to be of times, and there are {told}")
-    return {
-        name: floored_to(one, freq, last_day=True) if isinstance(one, TimeColumn) else one
-        for name, one in keys.items()
-    }
+    return {name: binned_in(one, freq) if isinstance(one, TimeColumn) else one for name, one in keys.items()}

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matnb.errors import DTypeError
+from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.io.durations import PER_DAY, PER_SECOND
+from matnb.lazy.creation import arange, asarray
+from matnb.lazy.functions.mapping import map_blocks
 from matnb.tables.accessors import keeps_names
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pandas_names import OF_TIMES, no_table_name
+from matnb.tables.zones import checked_zone, first_of_two, localized, shown_twice
 
 if TYPE_CHECKING:
     from matnb.tables.columns import TextColumn
@@ -22,6 +27,7 @@ _MONTHS = (
     *("November", "December"),
 )
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_OF_NONE = ("raise", "shift_forward", "shift_backward", "NaT")
 _SAME = ("year", "month", "day", "hour", "minute", "second", "weekday")  # as the column has them
 
 
@@ -174,24 +180,42 @@ class TimeMethods:
         """Return the same instants in another zone; with None, times of UTC's clocks without a zone."""
         return self._column.to_zone("UTC").to_zone(None) if tz is None else self._column.to_zone(tz)
 
-    def tz_localize(self, tz: str | None) -> TimeColumn:
+    def tz_localize(
+        self, tz: str | None, ambiguous: object = "raise", nonexistent: object = "raise"
+    ) -> TimeColumn:
         """Return times as clocks of a zone show them, with that zone; with None, without their zone.
 
-        Times that clocks show twice are the first; times that they leave out are when they do.
-        """
-        from matnb.tables.times import TimeColumn  # whose methods these are
-        from matnb.tables.zones import checked_zone, instants_of
+        Parameters
+        ----------
+        tz
+            A name such as "Europe/Berlin", or an offset such as "+01:00".
+        ambiguous
+            What times are that clocks show twice, when they are set back: "raise"; "infer" from their order,
+            for which they are computed; "NaT"; or booleans, one or one for each row, which are True for the
+            first of two, summer time.
+        nonexistent
+            What times are that clocks leave out, when they are set forward: "raise"; "shift_forward" to when
+            they are set; "shift_backward" to just before; "NaT"; or a timedelta by which they are moved.
 
+        Raises
+        ------
+        DTypeError
+            For durations, and times that have a zone.
+        OptionError
+            For an unknown zone or word, and, once computed, for a time that clocks show twice or leave out.
+        ShapeError
+            For booleans of another length.
+
+        Examples
+        --------
+        >>> import numpy as np, matnb as mn
+        >>> t = mn.table({"when": np.array(["2024-03-31T02:30"], "datetime64[s]")})
+        >>> t["when"].dt.tz_localize("Europe/Berlin", nonexistent="shift_forward").hour.compute()
+        array([3])
+        """
         if tz is None:
             return self._column.to_zone(None)
-        self._column._check("datetime", "tz_localize")
-        if self._column.zone:
-            raise DTypeError(
-                f"tz_localize of times of {self._column.zone}: dt.tz_convert shows another zone's"
-            )
-        x = self._column.to_unit("s") if self._column.unit == "D" else self._column
-        made = x._kept(instants_of(x.codes, x.unit, checked_zone(tz)), x)
-        return TimeColumn(made, x.word, x.unit, x.may_miss, tz)
+        return _with_zone(self._column, tz, ambiguous, nonexistent)
 
     # Durations
 
@@ -243,6 +267,62 @@ def _plain_date(days: Any) -> Any:
     from matnb.tables.times import TimeColumn  # whose methods these are
 
     return TimeColumn(days, "datetime", "D", may_miss=False)
+
+
+def _with_zone(column: TimeColumn, tz: str, ambiguous: object, nonexistent: object) -> TimeColumn:
+    from matnb.tables.times import TimeColumn  # whose methods these are
+
+    column._check("datetime", "tz_localize")
+    if column.zone:
+        raise DTypeError(f"tz_localize of times of {column.zone}: dt.tz_convert shows another zone's")
+    zone = checked_zone(tz)
+    x = column.to_unit("s") if column.unit == "D" else column
+    of_none = _of_none(nonexistent, x.unit)
+    is_first = _first(x, zone, ambiguous)
+    kernel = partial(
+        localized,
+        unit=x.unit,
+        zone=zone,
+        ambiguous=str(ambiguous) if is_first is None else "raise",
+        nonexistent=of_none,
+    )
+    given = (x.codes,) if is_first is None else (x.codes, is_first)
+    made = map_blocks(kernel, *given, shape=x.codes.shape, dtype=np.int64, pure=True)
+    may_miss = x.may_miss or of_none == "NaT" or (isinstance(ambiguous, str) and ambiguous == "NaT")
+    return TimeColumn(made, x.word, x.unit, may_miss, zone)
+
+
+def _of_none(nonexistent: object, unit: str) -> str | int:
+    if isinstance(nonexistent, str) and nonexistent in _OF_NONE:
+        return nonexistent
+    if isinstance(nonexistent, timedelta | np.timedelta64):
+        return int(np.timedelta64(nonexistent).astype(f"m8[{unit}]").astype(np.int64))
+    raise OptionError(f"nonexistent={nonexistent!r}: choose one of {', '.join(map(repr, _OF_NONE))}")
+
+
+def _first(column: TimeColumn, zone: str, ambiguous: Any) -> Any:
+    # Which of times that clocks show twice are the first; None where a word says what they are.
+    codes: Any = column.codes
+    if isinstance(ambiguous, str):
+        if ambiguous in ("raise", "NaT"):
+            return None
+        if ambiguous != "infer":
+            raise OptionError(f'ambiguous={ambiguous!r}: choose "raise", "infer", "NaT", or give booleans')
+        kernel = partial(shown_twice, unit=column.unit, zone=zone)
+        is_two = map_blocks(kernel, codes, shape=codes.shape, dtype=np.bool_, pure=True)
+        rows = np.flatnonzero(is_two)
+        found = first_of_two(np.asarray(codes[rows]), np.asarray(rows), column.unit, zone)
+        return np.isin(arange(len(codes)), asarray(np.asarray(rows)[found]))
+    if isinstance(ambiguous, bool | np.bool_):
+        return asarray(np.full(1, ambiguous)) if len(codes) else asarray(np.empty(0, np.bool_))
+    array = ambiguous if hasattr(ambiguous, "dtype") else np.asarray(ambiguous)
+    if array.dtype.kind != "b" or array.ndim != 1:
+        raise OptionError(
+            f"ambiguous= of {array.dtype} with {array.ndim} axes: give booleans, one for each row"
+        )
+    if len(array) != len(codes):
+        raise ShapeError(f"ambiguous= has {len(array):,} rows where the column has {len(codes):,}")
+    return asarray(array)
 
 
 class HasTimes:

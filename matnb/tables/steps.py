@@ -27,7 +27,7 @@ _FREQUENCY = re.compile(r"\s*(\d*)\s*([A-Za-z]+)(?:-([A-Za-z]+))?\s*")
 
 class _Frequency(NamedTuple):
     # So many of a unit. Periods of the calendar begin with a month, 0 to 11, or a day of 1970's first week.
-    count: int
+    number: int
     unit: str
     begin: int
     by_end: bool
@@ -46,7 +46,7 @@ def floored_to(column: TimeColumn, freq: str) -> TimeColumn:
     step = _step_of(freq)
     if step.unit in (*_MONTHS_OF, "W"):
         column._check("datetime", f"steps of {freq!r}")
-        place = _period(column, step) // step.count * step.count
+        place = _period(column, step) // step.number * step.number
         return column._shown_at(_first_day(place, step) * PER_DAY[column.unit])
     fine, length = _in_units_of(column, step)
     if fine.zone and length <= unit_ratio("h", fine.unit):
@@ -71,10 +71,12 @@ def binned_in(column: TimeColumn, freq: str) -> TimeColumn:
         return floored_to(column, freq)
     if step.unit in (*_MONTHS_OF, "W", "D"):
         place = _period(column, step)
-        if step.count > 1:
+        if step.number > 1:
             first = _period(_first_of(column), step)
             beyond = place - first
-            place = first + (-(-beyond // step.count) if step.by_end else beyond // step.count) * step.count
+            place = (
+                first + (-(-beyond // step.number) if step.by_end else beyond // step.number) * step.number
+            )
         days = _first_day(place + 1, step) - 1 if step.by_end else _first_day(place, step)
         return column._shown_at(days * PER_DAY[column.unit])
     fine, length = _in_units_of(column, step)
@@ -106,13 +108,13 @@ def _first_day(place: Any, step: _Frequency) -> Any:
 
 def _in_units_of(column: TimeColumn, step: _Frequency) -> tuple[TimeColumn, int]:
     # A column that has the unit of a step or a finer one, or whole steps, and the step in its unit.
-    count, unit = step.count, step.unit
+    count, unit = step.number, step.unit
     if PER_DAY[column.unit] >= PER_DAY[unit]:
         return column, count * unit_ratio(unit, column.unit)
     there = unit_ratio(column.unit, unit)
     if count % there == 0 or there % count == 0:  # and all times are at steps, if these are shorter
         return column, max(1, count // there)
-    return _in_units_of(column.to_unit("s" if unit in "hms" else unit), step)
+    return _in_units_of(column.to_unit("s" if unit in ("h", "m", "s") else unit), step)
 
 
 def _first_of(column: TimeColumn) -> TimeColumn:

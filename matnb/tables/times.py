@@ -34,9 +34,12 @@ from matnb.tables.zones import (
     checked_zone,
     floored,
     instants_of,
+    never_shown,
     offset_text,
     offsets_from_utc,
+    shown_twice,
     steps_of,
+    twice_shown,
 )
 
 if TYPE_CHECKING:
@@ -289,9 +292,22 @@ class TimeColumn(HasTimes, OrderedColumn):
             fine = finer(unit, "s")
             count *= unit_ratio(unit, fine)
             if offset is None:
-                return int(instants_of(np.array([count]), fine, self.zone)[0]), fine
+                return self._instant_of(count, fine, value), fine
             return count - offset * PER_SECOND[fine], fine
         return count, unit
+
+    def _instant_of(self, wall: int, unit: str, value: object) -> int:
+        given = np.array([wall])
+        instant = instants_of(given, unit, self.zone)
+        is_two = shown_twice(given, unit=unit, zone=self.zone)[0]
+        if not is_two and instant + offsets_from_utc(instant, unit, self.zone) == given:
+            return int(instant[0])
+        shown = TimeColumn(self.codes, self.word, unit, zone=self.zone).texts_of(instant)[0]
+        say = twice_shown if is_two else never_shown
+        raise DTypeError(
+            f"{shown_value(value)} beside a column of {self._word()}: {say(wall, unit, self.zone)}; write an "
+            f'offset, as in "{shown}"'
+        )
 
     def _other(self, value: object) -> tuple[TimeColumn, TimeColumn | int]:
         # This column and another, or a scalar's number, in one unit.

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import OptionError, suggestion
-from matnb.io.durations import DAY_SECONDS, PER_SECOND
+from matnb.io.durations import DAY_SECONDS, NO_TIME, PER_SECOND
 from matnb.io.texts import OFFSET, whole_offset
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
@@ -87,9 +87,17 @@ def offsets_from_utc(instants: Any, unit: str, zone: str) -> Any:
 
 def instants_of(walls: Any, unit: str, zone: str) -> Any:
     """Return the first instants at which clocks show times; of times that they leave out, when they do."""
+    early, late, is_early, is_late, skipped = _candidates(walls, unit, zone)
+    return np.where(is_early, early, np.where(is_late, late, skipped))
+
+
+def _candidates(walls: Any, unit: str, zone: str) -> tuple[Any, Any, Any, Any, Any]:
+    # Instants with the offsets before and after a change nearby, where clocks then show these times, and
+    # when the last change before was.
     changes, offsets = _steps(unit, zone)
     if len(offsets) == 1:
-        return walls - offsets[0]
+        made, is_shown = walls - offsets[0], walls == walls
+        return made, made, is_shown, is_shown, made
     # Clocks are at most 16 hours from UTC and change at most once within three days.
     margin = 3 * DAY_SECONDS * PER_SECOND[unit] // 2
     early = walls - offsets_from_utc(walls - margin, unit, zone)
@@ -97,7 +105,112 @@ def instants_of(walls: Any, unit: str, zone: str) -> Any:
     is_early, is_late = (one + offsets_from_utc(one, unit, zone) == walls for one in (early, late))
     starts = np.concatenate([changes[:1], changes])
     skipped = _table(starts, walls)[_places(early, changes, unit)]
-    return np.where(is_early, early, np.where(is_late, late, skipped))
+    return early, late, is_early, is_late, skipped
+
+
+def shown_twice(walls: npt.NDArray[np.int64], *, unit: str, zone: str) -> npt.NDArray[np.bool_]:
+    """Return where clocks of a zone show times twice."""
+    early, late, is_early, is_late, _ = _candidates(np.where(walls == NO_TIME, 0, walls), unit, zone)
+    return is_early & is_late & (early != late) & (walls != NO_TIME)  # type: ignore[no-any-return]
+
+
+def localized(
+    walls: npt.NDArray[np.int64],
+    is_first: npt.NDArray[np.bool_] | None = None,
+    *,
+    unit: str,
+    zone: str,
+    ambiguous: str,
+    nonexistent: str | int,
+) -> npt.NDArray[np.int64]:
+    """Return the instants at which clocks show times, with what to do where there are two or none.
+
+    Parameters
+    ----------
+    walls
+        Counts of a unit; ``NO_TIME`` stays so.
+    is_first
+        Of times that clocks show twice, which are the first; None if ``ambiguous`` says what they are.
+    ambiguous
+        "raise" or "NaT".
+    nonexistent
+        "raise", "shift_forward", "shift_backward", "NaT", or by how many units such times are moved.
+
+    Raises
+    ------
+    OptionError
+        For a time that is to raise.
+    """
+    gone = walls == NO_TIME
+    walls = np.where(gone, 0, walls)
+    early, late, is_early, is_late, skipped = _candidates(walls, unit, zone)
+    if not isinstance(nonexistent, str):
+        walls = np.where(~(is_early | is_late), walls + nonexistent, walls)
+        early, late, is_early, is_late, skipped = _candidates(walls, unit, zone)
+    is_none, is_two = ~(is_early | is_late) & ~gone, is_early & is_late & (early != late) & ~gone
+    if is_none.any() and (nonexistent == "raise" or not isinstance(nonexistent, str)):
+        raise OptionError(never_shown(int(walls[is_none][0]), unit, zone) + _OF_NONE)
+    if is_two.any() and is_first is None and ambiguous == "raise":
+        raise OptionError(twice_shown(int(walls[is_two][0]), unit, zone) + _OF_TWO)
+    made = np.where(is_early, early, np.where(is_late, late, skipped - (nonexistent == "shift_backward")))
+    if is_first is not None:
+        made = np.where(is_two & ~is_first, late, made)
+    elif ambiguous == "NaT":
+        gone |= is_two
+    if nonexistent == "NaT":
+        gone |= is_none
+    return np.where(gone, NO_TIME, made)
+
+
+_OF_NONE = (
+    '; give tz_localize nonexistent="shift_forward" for when they are set forward, "shift_backward", "NaT", '
+    "or a timedelta to move such times by"
+)
+_OF_TWO = (
+    '; give tz_localize ambiguous="infer" for times in their order, "NaT", or booleans, which are True for '
+    "the first of two: summer time"
+)
+
+
+def never_shown(wall: int, unit: str, zone: str) -> str:
+    """Return that clocks leave a time out, as an error says it."""
+    return f"clocks of {zone} are set forward over {_text(wall, unit)}, which they do not show"
+
+
+def twice_shown(wall: int, unit: str, zone: str) -> str:
+    """Return that clocks show a time twice, as an error says it."""
+    return f"clocks of {zone} are set back and show {_text(wall, unit)} twice"
+
+
+def _text(wall: int, unit: str) -> str:
+    return str(np.array([wall]).view(f"M8[{unit}]")[0]).replace("T", " ")
+
+
+def first_of_two(walls: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], unit: str, zone: str) -> Any:
+    """Return which of times that clocks show twice are the first, by their order: pandas' "infer".
+
+    Parameters
+    ----------
+    walls, rows
+        Times that clocks show twice, and their rows, ascending: in rows one after another time goes on, but
+        for one step back.
+
+    Raises
+    ------
+    OptionError
+        For times without a step back, or with several.
+    """
+    found = np.zeros(len(rows), np.bool_)
+    for run in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(rows) != 1) + 1) if len(rows) else ():
+        backs = np.flatnonzero(np.diff(walls[run]) <= 0)
+        if len(backs) != 1:
+            raise OptionError(
+                f'ambiguous="infer": {twice_shown(int(walls[run[0]]), unit, zone)}, and from row '
+                f"{int(rows[run[0]])} on times go back {len(backs)} times, not once; give booleans, "
+                'which are True for the first of two, or ambiguous="NaT"'
+            )
+        found[run[: backs[0] + 1]] = True
+    return found
 
 
 def floored(instants: Any, step: int, unit: str, zone: str) -> Any:

@@ -237,10 +237,9 @@ def test_parts_of_times(values: list[datetime.datetime | None], zone: str | None
 @settings(max_examples=15, deadline=None)
 def test_times_get_a_zone(values: list[datetime.datetime]) -> None:
     times = pd.Series(values, dtype="datetime64[us]")
-    expected = times.dt.tz_localize(
-        "America/New_York", ambiguous=np.ones(len(times), bool), nonexistent="shift_forward"
-    )
-    found = column_of(times).dt.tz_localize("America/New_York").dt.tz_convert(None)
+    given = {"ambiguous": np.ones(len(times), bool), "nonexistent": "shift_forward"}
+    expected = times.dt.tz_localize("America/New_York", **given)
+    found = column_of(times).dt.tz_localize("America/New_York", **given).dt.tz_convert(None)
     assert plain(found) == plain(expected.dt.tz_convert(None))
 
 

@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
-from matnb.errors import DTypeError, FileContentWarning, OptionError
+from matnb.errors import DTypeError, FileContentWarning, OptionError, ShapeError
 from matnb.tables.zones import instants_of, offsets_from_utc
 
 # With summer time on either side of the equator and of zero, with half hours, changes at midnight and none.
@@ -218,6 +219,84 @@ def test_rules_of_today_go_on_after_their_table_ends(zone: str) -> None:
         np.testing.assert_array_equal(np.asarray(offsets_from_utc(instants_, "s", zone)), expected)
     walls = counts + np.array(expected, np.int64)
     np.testing.assert_array_equal(instants_of(walls, "s", zone), counts)
+
+
+# Around a change of the clocks of Berlin and New York, in minutes of the first.
+CHANGES = {
+    "Europe/Berlin": ["2024-03-31T01:00", "2024-10-27T01:30", "2024-10-27T02:10"],
+    "America/New_York": ["2024-03-10T01:00", "2024-11-03T00:30", "2024-11-03T01:10"],
+    "Australia/Lord_Howe": [
+        "2024-04-07T01:00"
+    ],  # set forward by half an hour, which pandas takes for a whole
+}
+
+
+@st.composite
+def walls(draw: st.DrawFn) -> tuple[str, pd.Series]:
+    zone = draw(st.sampled_from(sorted(CHANGES)))
+    start = np.datetime64(draw(st.sampled_from(CHANGES[zone])))
+    minutes = draw(st.lists(st.one_of(st.none(), st.integers(0, 130)), min_size=1, max_size=6))
+    times = [np.datetime64("NaT") if one is None else start + np.timedelta64(one, "m") for one in minutes]
+    return zone, pd.Series(np.array(times, f"M8[{draw(st.sampled_from(['s', 'us', 'ns']))}]"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    walls(),
+    st.sampled_from(["raise", "infer", "NaT", True, False, "rows"]),
+    st.sampled_from(["raise", "shift_forward", "shift_backward", "NaT", datetime.timedelta(hours=1)]),
+)
+@example(
+    (
+        "Europe/Berlin",
+        pd.Series(np.array(["2024-10-27T02:30", "2024-10-27T02:45", "2024-10-27T02:15"], "M8[s]")),
+    ),
+    "infer",
+    "raise",
+)
+def test_a_zone_is_given_as_by_pandas(drawn: tuple[str, pd.Series], ambiguous: Any, nonexistent: Any) -> None:
+    zone, times = drawn
+    if ambiguous == "rows":
+        ambiguous = np.arange(len(times)) % 2 == 0
+    column = mn.table({"w": times})["w"]
+    try:
+        expected = times.dt.tz_localize(zone, ambiguous=ambiguous, nonexistent=nonexistent)
+    except ValueError as error:
+        with pytest.raises(OptionError, match="set forward over" if "nonexist" in str(error) else "set back"):
+            column.dt.tz_localize(zone, ambiguous=ambiguous, nonexistent=nonexistent).compute()
+    else:
+        found = column.dt.tz_localize(zone, ambiguous=ambiguous, nonexistent=nonexistent)
+        assert found.zone == zone
+        assert list(map(str, map(pd.Timestamp, found.compute()))) == list(map(str, expected))
+
+
+def test_a_time_left_out_by_half_an_hour_is_shifted_as_by_arrow() -> None:
+    times = pa.array([datetime.datetime(2024, 10, 6, 2, 10)], pa.timestamp("us"))
+    column = mn.table({"w": times})["w"]
+    for word, of_arrow in (("shift_forward", "latest"), ("shift_backward", "earliest")):
+        found = column.dt.tz_localize("Australia/Lord_Howe", nonexistent=word).compute()[0]
+        expected = pc.assume_timezone(times, "Australia/Lord_Howe", nonexistent=of_arrow)[0].as_py()
+        assert abs(found - expected) < datetime.timedelta(milliseconds=2)
+
+
+def test_what_a_zone_cannot_be_given() -> None:
+    column = mn.table({"w": np.array(["2024-10-27T02:30", "2024-03-31T02:30"], "M8[s]")})["w"]
+    for given_, match in (
+        ({}, "2024-0.*nonexistent="),
+        ({"nonexistent": "NaT"}, "2024-10-27 02:30:00 twice; .*ambiguous="),
+        ({"nonexistent": "back"}, "nonexistent='back': choose"),
+        ({"ambiguous": "first"}, "ambiguous='first': choose"),
+        ({"ambiguous": [1, 0]}, "give booleans"),
+    ):
+        with pytest.raises(OptionError, match=match):
+            column.dt.tz_localize("Europe/Berlin", **given_).compute()
+    with pytest.raises(ShapeError, match="ambiguous="):
+        column.dt.tz_localize("Europe/Berlin", ambiguous=[True])
+    zoned_ = column.dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin")
+    for text, way in (("2024-10-27 02:30", "02:30:00+02:00"), ("2024-03-31T02:30", "03:00:00+02:00")):
+        with pytest.raises(DTypeError, match=f"write an offset, as in .*{way[:8]}.{way[9:]}"):
+            zoned_ > text  # noqa: B015
+    assert (zoned_ > "2024-10-27 02:30+01:00").compute().tolist() == [True, False]
 
 
 def test_a_time_that_clocks_leave_out_is_when_they_do_so() -> None:

@@ -215,7 +215,7 @@ class Methods:
 
     def flatten(self, order: str = "C") -> Any:
         """Return the elements along one axis, last axis fastest."""
-        return recorded(np.ravel)(self, order=order)
+        return lost_writes.owned(recorded(np.ravel)(self, order=order))
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
         """Raise, since blocks are never resized where they are."""
@@ -736,7 +736,7 @@ class DistArray(Methods, Operators, Values):
         """Return the array converted to a dtype, following NumPy's rules for ``astype``."""
         if (made := METHODS["astype"](self, dtype) if "astype" in METHODS else None) is not None:
             return made  # type: ignore[return-value]  # of a table's column, to which NumPy's rules are unsafe
-        return wrap(ufuncs.astype(self._expression, dtype, casting))
+        return lost_writes.owned(wrap(ufuncs.astype(self._expression, dtype, casting)))
 
     def eliminate_zeros(self) -> DistArray:
         """Return a copy without stored zeros; unlike SciPy's method, it does not change this array.
@@ -861,7 +861,7 @@ class DistArray(Methods, Operators, Values):
 
     def copy(self, order: str = "C") -> DistArray:
         """Return an array with the same values; later assignments to either do not affect the other."""
-        return DistArray(self._expression)
+        return lost_writes.owned(DistArray(self._expression))
 
     def __getitem__(self, key: Any) -> DistArray:
         from matnb.lazy.indexing.getitem import read  # which makes handles
@@ -893,7 +893,7 @@ class DistArray(Methods, Operators, Values):
         record = active_recording()
         if record is not None:
             record.note(version)
-        lost_writes.note_write(self)
+        lost_writes.note_write(self, self._expression, _live_nodes.copy().values())
         self._expression = _live_nodes[id(self)] = version
 
     def __copy__(self) -> DistArray:
@@ -945,7 +945,7 @@ class DistArray(Methods, Operators, Values):
         if self.ndim == 1 and not node.free:
             return itertools.chain.from_iterable(chunks_of(node))
         note_iteration(node)
-        return map(lost_writes.noted_row, map(DistArray(node).__getitem__, range(self.shape[0])))
+        return map(DistArray(node).__getitem__, range(self.shape[0]))
 
     def __reversed__(self) -> Iterator[Any]:
         return iter(self[::-1])

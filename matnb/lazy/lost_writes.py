@@ -1,66 +1,92 @@
-"""Changes of what nothing refers to: ``q[1][2] = 4`` changes a copy of a row, which is gone at once.
+"""Changes of copies that NumPy would make in the array itself: ``q[1][2] = 4``, ``c = q[1:-1]; c += 1``.
 
-NumPy's slices are views, so there such a line changes ``q``. A handle that is written into and dies in the
-same instruction of the user's code, or as the row of a loop over an array, was such a copy.
+NumPy's slices are views. A handle that stands for a part of an array which another handle stands for is told
+of when it is first changed; so is one that dies in the instruction of the user's code which changes it.
 """
 
 from __future__ import annotations
 
 import dis
 import sys
+from collections.abc import Collection, Iterator
 from types import CodeType
 from typing import TypeVar
 
 from matnb.errors import LostWriteWarning, warn
+from matnb.expr.nodes import Elementwise, Expr, Index, Transpose
+from matnb.ops.diagonals import Diagonal
+from matnb.ops.reshaping import Reshape
 
 _FARTHEST = 16  # bytes from a call to the instruction that drops what it gave
 _Handle = TypeVar("_Handle")
 _Place = tuple[CodeType, int]  # whose instruction, and which
-noted: dict[
-    int, _Place | None
-] = {}  # by the ids of handles that are alive; None for rows until they are changed
-_rows: set[int] = set()  # the ids of rows that a loop over an array gave
-_LOST = (
-    "this changed a copy, which nothing refers to: parts of a DistArray are no views. Give the array itself "
-    "the values: q[1, 2] = 4 for q[1][2] = 4, q[0] = np.sort(q[0]) for q[0].sort(), q[1:] = x for out=q[1:]"
-)
-_LOST_ROW = (
-    "the loop changed rows, which are copies and gone with it; the array stays as it was. Give it the "
-    "values: for i in range(len(q)): q[i] = q[i] - q[i].mean()"
+# By the ids of handles that are alive: what changed them last; None for copies that were asked for.
+noted: dict[int, _Place | None] = {}
+_WAYS = "q[1, 2] = 4 for q[1][2] = 4, q[1:-1] += x for c = q[1:-1]; c += x, q[1:] = x for out=q[1:]"
+_LOST = f"this changed a copy, which nothing refers to: parts of a DistArray are no views. Write {_WAYS}"
+_PART = (
+    "this changes a copy of a part of an array, which stays as it was: parts of a DistArray are no views. "
+    f"Write {_WAYS}, or c = q[1:-1].copy() for a copy"
 )
 
 
-def note_write(handle: object) -> None:
-    """Note that a handle is written into by the user's line that runs."""
-    frame = sys._getframe(2)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("matnb."):
-        frame = frame.f_back
-    noted[id(handle)] = frame.f_code, frame.f_lasti
-
-
-def noted_row(handle: _Handle) -> _Handle:
-    """Note that a handle is a row that a loop over an array gives, and return it."""
-    _rows.add(id(handle))
+def owned(handle: _Handle) -> _Handle:
+    """Note that a handle is a copy that was asked for, and return it."""
     noted[id(handle)] = None
     return handle
 
 
+def note_write(handle: object, version: Expr, living: Collection[Expr]) -> None:
+    """Note that a handle is changed by the user's line that runs, and warn where NumPy would change others.
+
+    Parameters
+    ----------
+    version
+        What it stands for before the change.
+    living
+        What all handles stand for.
+    """
+    frame = sys._getframe(2)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("matnb."):
+        frame = frame.f_back
+    is_new = id(handle) not in noted
+    noted[id(handle)] = frame.f_code, frame.f_lasti
+    if (
+        is_new
+        and any(one is whole for whole in _wholes(version) for one in living)
+        and not _is_given_back(frame.f_code, frame.f_lasti)
+    ):
+        noted[id(handle)] = None  # once is enough
+        warn(_PART, LostWriteWarning)
+
+
+def _is_given_back(code: CodeType, place: int) -> bool:
+    # Whether an operator changes a part for what it is a part of: `q[1] += 4`, `c.real *= 2`.
+    instructions = (one for one in dis.get_instructions(code) if one.offset >= place)
+    names = (
+        one.opname for one in instructions if one.opname not in ("CACHE", "SWAP", "ROT_TWO", "ROT_THREE")
+    )
+    return next(names, "").startswith("BINARY_OP") and next(names, "") in ("STORE_SUBSCR", "STORE_ATTR")
+
+
+def _wholes(part: Expr) -> Iterator[Expr]:
+    # The arrays that NumPy's view would show a part of.
+    while True:
+        is_of_complex = isinstance(part, Elementwise) and part.name in ("real", "imag")
+        if not is_of_complex and not isinstance(part, Index | Transpose | Reshape | Diagonal):
+            return
+        part = part.operands[0]
+        yield part
+
+
 def forget(handle: object) -> None:
     """Warn where what was written into a handle, which dies, is lost with it."""
-    is_row = id(handle) in _rows
-    _rows.discard(id(handle))
     place = noted.pop(id(handle), None)
-    if place is None:
-        return
     frame = sys._getframe(1).f_back  # None where the interpreter ends
-    code, written = place
-    if frame is None or frame.f_code is not code:
+    if place is None or frame is None or frame.f_code is not place[0]:
         return
-    if frame.f_lasti == written:
+    bytes_after = frame.f_lasti - place[1]
+    if not bytes_after or (
+        0 < bytes_after <= _FARTHEST and dis.opname[frame.f_code.co_code[frame.f_lasti]] == "POP_TOP"
+    ):
         warn(_LOST, LostWriteWarning)
-        return
-    ends = dis.opname[code.co_code[frame.f_lasti]]
-    if ends == "POP_TOP" and 0 < frame.f_lasti - written <= _FARTHEST:
-        warn(_LOST, LostWriteWarning)
-    elif is_row and ends.startswith(("FOR_ITER", "STORE_", "UNPACK_SEQUENCE")):
-        warn(_LOST_ROW, LostWriteWarning)

@@ -15,6 +15,7 @@ from matnb.errors import (
     DTypeError,
     IndexingError,
     LoopBodyError,
+    LostWriteWarning,
     NotScalarError,
     ShapeError,
     UnsupportedError,
@@ -53,7 +54,8 @@ def test_what_is_assigned_to_another_handle_changes_no_nested_array() -> None:
         handle[1] = 7
         assert nested.tolist() == [[1.0], [], [2.0, 3.0]]
         assert nested.sum().tolist() == [1.0, 0.0, 5.0]
-    rows.positions[0] = 9
+    with pytest.warns(LostWriteWarning):
+        rows.positions[0] = 9
     assert rows.positions.tolist() == [1, 0, 1]
     assert rows.astype(int).positions.tolist() == [1, 0, 1]
 

@@ -181,7 +181,7 @@ _INSTEAD = errors.ways(
         "coo_matrix": "mn.coo_array((values, (rows, columns)), shape=(m, n))",
         "issparse isspmatrix": "x.sparse",
         "csgraph": "mn.graph",
-        "sparse": "mn.coo_array, mn.asarray(A) or mn.linalg",
+        "sparse": "mn.coo_array, mn.linalg, or mn.asarray(scipy.sparse.kron(A, A))",
         "stats": "scipy.stats itself, which takes DistArrays", "fft": "np.fft.fft(x.compute())",
         "from_networkx Graph DiGraph": "mn.asarray(G)",
         "from_pandas_edgelist": "mn.asarray(nx.from_pandas_edgelist(frame))",

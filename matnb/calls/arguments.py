@@ -94,7 +94,7 @@ _OF_FUNCTIONS = {
     "katz eigenvector_centrality": _ways({"nstart": "leave it out: every vertex starts alike"}),
     "betweenness edge_betweenness": _ways({"k": "write sources=, the vertices to start from"}),
     "louvain": _ways({"gamma": "resolution"}),
-    "eye identity": _ways({"format": "write mn.asarray(scipy.sparse.eye_array(n)) for a sparse one"}),
+    "eye identity": _ways({"format sparse": "write mn.asarray(scipy.sparse.eye_array(n)) for a sparse one"}),
     "lsqr": _ways({"maxiter": "iter_lim"}),
 }  # fmt: skip
 OF_FUNCTIONS = {name: ways for names, ways in _OF_FUNCTIONS.items() for name in names.split()}

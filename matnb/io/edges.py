@@ -369,6 +369,8 @@ def way_of_names(line: bytes) -> str:
     edge, braces, _ = line.partition(b"{")
     between = next((one for one in (", ", ",", "\t") if one.encode() in edge.strip()), " ")
     words = [one for one in edge.strip().split(between.encode()) if one]
+    if words and all(map(_is_number, words)):
+        return "the first two columns of an edge list are ids, whole numbers; mn.loadtxt(path) reads a matrix"
     if b'"' in edge:
         way = "nx.from_pandas_edgelist(pd.read_csv(path, header=None), 0, 1, create_using=nx.DiGraph)"
     else:
@@ -379,6 +381,14 @@ def way_of_names(line: bytes) -> str:
         f"the first two columns are ids, whole numbers: a list of names is read by mn.asarray({way}); "
         'kind="csv" reads a table, mn.loadtxt(path) a matrix'
     )
+
+
+def _is_number(word: bytes) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def read_vertices(file: File, limit: int | None) -> Ids:

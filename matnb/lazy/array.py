@@ -28,6 +28,7 @@ from matnb.lazy.foreign_names import (
     instead_of,
     is_in_matplotlib,
     refuse_dask,
+    refuse_inverses,
     refuse_dense,
     refuse_pickling,
 )
@@ -421,6 +422,7 @@ class Values(Known):
     def _product(self, operand: np.ndarray, transposed: bool) -> np.ndarray:
         if len(self.shape) != 2:
             raise ShapeError(f"an array of shape {self.shape} is not a linear operator: give a matrix")
+        refuse_inverses()
         matrix: Any = recorded(np.transpose)(self) if transposed else self
         return np.asarray((matrix @ operand).compute())
 

@@ -18,7 +18,7 @@ INSTEAD = ways(
     {
         "numpy values A": "x.to_numpy()",
         "itemset": "x[n] = value",
-        "to_list": "x.tolist()", "getnnz": "x.nnz", "flat": "x.ravel()", "dt": "t[name].dt, of times",
+        "to_list": "x.tolist()", "getnnz": "x.nnz", "flat": "x.ravel(), or x[n] = value", "dt": "t[name].dt, of times",
         "to_pandas to_frame": "pandas.DataFrame(np.asarray(x))",
         "name": "the name itself: t[name]", "rank": "scipy.stats.rankdata(np.asarray(x))",
         "head": "x[:5]", "tail": "x[-5:]", "iloc iat": "x[n], or x[rows, columns]",
@@ -37,7 +37,8 @@ INSTEAD = ways(
         "qcut": "np.digitize(x, np.quantile(x, [0.25, 0.5, 0.75]), right=True)",
         "dask to_delayed to_dask_dataframe": "dask.array.from_array(x.compute())",
         "H": "x.conj().T", "getrow": "x[[i]]", "getcol": "x[:, [j]]", "setdiag": "np.fill_diagonal(x, value)",
-        "indices indptr row col coords format": "x.to_scipy(), which has it",
+        "indices indptr row col coords": "x.to_scipy(), which has it",
+        "format": "x.to_scipy(), which has it, or mn.save(x, path)",
         "nbunch_iter adj": (
             "mn.graph.pagerank(A) and the like; NetworkX takes mn.graph.to_networkx(A)"
         ),
@@ -159,6 +160,29 @@ def asks(library: str, *others: str, above: int = 2) -> bool:
         frame = frame.f_back
     name = str(frame.f_globals.get("__name__"))
     return f"{name}.".startswith(tuple(f"{one}." for one in (library, *others)))
+
+
+def refuse_inverses() -> None:
+    """Raise where SciPy asks for a product with a DistArray to solve a system at every step.
+
+    It does for ``sigma=``, of what it cannot factorize: minutes for what takes a tenth of a second.
+
+    Raises
+    ------
+    UnsupportedError
+        Where it asks.
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None and not frame.f_code.co_qualname.endswith(_INVERSES):
+        frame = frame.f_back
+    if str(frame.f_globals.get("__name__")).startswith("scipy.sparse."):
+        raise UnsupportedError(
+            "sigma= needs solutions, which SciPy finds by many products of a DistArray each: write "
+            "scipy.sparse.linalg.eigsh(A.to_scipy(), k, sigma=sigma), or eigs, which factorize it in this process"
+        )
+
+
+_INVERSES = ("IterOpInv._matvec", "IterInv._matvec")  # of scipy.sparse.linalg's eigsh and eigs
 
 
 def as_numpy(value: Any) -> Any:

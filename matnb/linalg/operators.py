@@ -16,8 +16,8 @@ from matnb.lazy.creation import asarray
 Apply = Callable[[DistArray], DistArray]
 Operand = npt.ArrayLike | DistArray
 REAL = (
-    "real numbers only: np.linalg.solve and np.linalg.eigh take complex matrices of up to 64 MB, and "
-    "scipy.sparse.linalg those in this process, as A.to_scipy()"
+    "real numbers only: scipy.sparse.linalg takes complex ones in this process, as in "
+    "scipy.sparse.linalg.eigsh(A.to_scipy(), k=6); np.linalg.eigh and np.linalg.solve take dense ones up to 64 MB"
 )
 
 

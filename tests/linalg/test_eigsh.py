@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import scipy.sparse.linalg
+import scipy.sparse.linalg as sla
 
 import matnb as mn
-from matnb.errors import ConvergenceWarning
+from matnb.errors import ConvergenceWarning, UnsupportedError
 from matnb.linalg.lanczos import num_kept_of
 
 
@@ -118,7 +119,7 @@ def test_illc1850(test_data: Path) -> None:
 def test_bcsstk13(test_data: Path) -> None:
     A = mn.load(test_data / "lagraph" / "bcsstk13.mtx")
     values, _ = mn.linalg.eigsh(A, 6)
-    wanted = scipy.sparse.linalg.eigsh(A.to_scipy().astype(float), 6, return_eigenvectors=False)
+    wanted = sla.eigsh(A.to_scipy().astype(float), 6, return_eigenvectors=False)
     np.testing.assert_allclose(values.compute(), np.sort(wanted), rtol=1e-8)
 
 
@@ -157,3 +158,15 @@ def test_what_it_refuses(
 ) -> None:
     with pytest.raises(error, match=message):
         mn.linalg.eigsh(A, **options)
+
+
+@pytest.mark.parametrize("call", [sla.eigsh, sla.eigs])
+def test_solutions_that_scipy_would_find_by_products_are_refused(call: Callable[..., object]) -> None:
+    A = mn.asarray(sp.diags_array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).tocsr())
+    for sigma in (0, 1.5):
+        with pytest.raises(UnsupportedError, match=r"A\.to_scipy\(\), k, sigma=sigma"):
+            call(A, k=2, sigma=sigma)
+        assert np.isfinite(
+            call(A.to_scipy().tocsc(), k=2, sigma=sigma + 0.1)[0]
+        ).all()  # the way that it says
+    assert np.isclose(max(np.real(call(A, k=2)[0])), 6)

@@ -28,8 +28,8 @@ from matnb.lazy.foreign_names import (
     instead_of,
     is_in_matplotlib,
     refuse_dask,
-    refuse_inverses,
     refuse_dense,
+    refuse_inverses,
     refuse_pickling,
 )
 from matnb.lazy.labels import LABEL_FINDERS, NOTED_LABELS, check_labels

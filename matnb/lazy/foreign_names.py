@@ -18,7 +18,8 @@ INSTEAD = ways(
     {
         "numpy values A": "x.to_numpy()",
         "itemset": "x[n] = value",
-        "to_list": "x.tolist()", "getnnz": "x.nnz", "flat": "x.ravel(), or x[n] = value", "dt": "t[name].dt, of times",
+        "to_list": "x.tolist()", "getnnz": "x.nnz",
+        "flat": "x.ravel(), or x[n] = value", "dt": "t[name].dt, of times",
         "to_pandas to_frame": "pandas.DataFrame(np.asarray(x))",
         "name": "the name itself: t[name]", "rank": "scipy.stats.rankdata(np.asarray(x))",
         "head": "x[:5]", "tail": "x[-5:]", "iloc iat": "x[n], or x[rows, columns]",
@@ -178,7 +179,7 @@ def refuse_inverses() -> None:
     if str(frame.f_globals.get("__name__")).startswith("scipy.sparse."):
         raise UnsupportedError(
             "sigma= needs solutions, which SciPy finds by many products of a DistArray each: write "
-            "scipy.sparse.linalg.eigsh(A.to_scipy(), k, sigma=sigma), or eigs, which factorize it in this process"
+            "scipy.sparse.linalg.eigsh(A.to_scipy(), k, sigma=sigma), or eigs, which factorize it here"
         )
 
 

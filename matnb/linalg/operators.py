@@ -17,7 +17,7 @@ Apply = Callable[[DistArray], DistArray]
 Operand = npt.ArrayLike | DistArray
 REAL = (
     "real numbers only: scipy.sparse.linalg takes complex ones in this process, as in "
-    "scipy.sparse.linalg.eigsh(A.to_scipy(), k=6); np.linalg.eigh and np.linalg.solve take dense ones up to 64 MB"
+    "scipy.sparse.linalg.eigsh(A.to_scipy(), k=6); np.linalg.eigh and solve take dense ones to 64 MB"
 )
 
 

@@ -166,7 +166,5 @@ def test_solutions_that_scipy_would_find_by_products_are_refused(call: Callable[
     for sigma in (0, 1.5):
         with pytest.raises(UnsupportedError, match=r"A\.to_scipy\(\), k, sigma=sigma"):
             call(A, k=2, sigma=sigma)
-        assert np.isfinite(
-            call(A.to_scipy().tocsc(), k=2, sigma=sigma + 0.1)[0]
-        ).all()  # the way that it says
+        assert np.isfinite(call(A.to_scipy().tocsc(), k=2, sigma=sigma + 0.1)[0]).all()  # the way
     assert np.isclose(max(np.real(call(A, k=2)[0])), 6)

@@ -160,7 +160,7 @@ _compile_ahead("matnb.cli.compiling")  # before the first cell needs it, where a
 _INSTEAD = errors.ways(
     {
         "read_csv read_table read_parquet read_feather loadtxt genfromtxt mmread load_npz": "mn.load(path)",
-        "load_svmlight_file": "mn.load(path)",
+        "load_svmlight_file": 'mn.load(path, kind="svmlight"), and y is X.labels',
         "read_edgelist": 'mn.load(path, kind="edges")',
         "savetxt savez mmwrite save_npz to_parquet to_csv": "mn.save(x, path)",
         "DataFrame from_pandas from_polars from_arrow": "mn.table(frame)", "Series": "mn.asarray(values)",
@@ -170,7 +170,7 @@ _INSTEAD = errors.ways(
         "cut": "np.digitize(x, bins, right=True), from 1",
         "qcut": "np.digitize(x, np.quantile(x, [0.25, 0.5, 0.75]), right=True)", "isna isnull": "x.isna()",
         "get_dummies": (
-            't.with_columns(**{one: t["zone"] == one for one in t["zone"].dropna().unique()})'
+            't.with_columns(row=np.arange(len(t))).pivot("row", "zone", row_labels=np.arange(len(t)))'
         ),
         "merge join": 't.merge(other, on="zone")',
         "options set_option option_context": "t.head(n), or t.to_pandas(), which has pandas' options",

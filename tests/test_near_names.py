@@ -124,7 +124,7 @@ def test_a_name_that_a_module_has_not_is_told_with_the_one_that_was_meant(
         ("interp", "write np.interp(x, xp, fp)"),
         ("isna", "write np.isnan(x)"),
         ("rechunk", "write mn.repartition(x, n)"),
-        ("view", "compute first: x.compute().view"),
+        ("view", "compute first: x.toarray().view"),
         ("shap", "did you mean 'shape'?"),
         ("compue", "did you mean 'compute'?"),
         ("recorded", "has no attribute 'recorded'"),

@@ -58,7 +58,7 @@ def instead_of(name: str, is_sparse: bool) -> str:
     if isinstance(function, np.ufunc) or (isinstance(function, Hashable) and function in FUNCTIONS):
         return f"write np.{name}({', '.join(['x', *_others(function)])})"
     if hasattr(np.ndarray, name):
-        return f"compute first: x.compute().{name}"
+        return f"compute first: x.{'toarray' if is_sparse else 'compute'}().{name}"
     if hasattr(sp.csr_array, name):
         way = "x.to_scipy()" if is_sparse else "scipy.sparse.csr_array(x.compute())"
         return f"{way}.{name} is SciPy's"
@@ -140,7 +140,7 @@ def refuse_pickling() -> NoReturn:
 # Where wrappers are.
 _BETWEEN = (
     "matnb.lazy.array", "matnb.tables.masked", "matnb.tables.table", "matnb.lazy.foreign_names",
-    "matnb.errors",
+    "matnb.learn.estimator", "matnb.errors",
 )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ def check_limit(limit: int, node: Expr, size: int, form: str = "") -> None:
     kind = "sparse array" if node.sparse else "result"
     ways = "reduce or slice it, keep it on the workers with persist(), write it with mn.save"
     if form and node.sparse:
-        ways = f"x.to_scipy() and x.compute() keep it sparse; else {ways}"
+        ways = f"x.to_scipy() keeps it sparse; else {ways}"
     elif form and (own := node.size * node.dtype.itemsize) <= limit:
         ways = f"x.compute() is an array of {bytes_text(own)}; else {ways}"
     raise TooLargeError(

@@ -93,7 +93,7 @@ _OF_SKLEARN = {
     "pipeline": "Pipeline make_pipeline FeatureUnion",
     "compose": "ColumnTransformer make_column_transformer",
     "preprocessing": (
-        "OneHotEncoder LabelEncoder OrdinalEncoder PolynomialFeatures RobustScaler Normalizer normalize scale"
+        "LabelEncoder OrdinalEncoder PolynomialFeatures RobustScaler Normalizer normalize scale"
     ),
     "impute": "SimpleImputer KNNImputer",
     "metrics": (
@@ -121,8 +121,10 @@ _OF_SKLEARN = {
     "neural_network": "MLPClassifier MLPRegressor",
 }
 _TAKES_OURS = "scikit-learn's own takes these estimators and DistArrays"
+_TAKES_DENSE = "scikit-learn's own takes DistArrays, sparse ones as X.to_scipy()"
+_OF_ANY_ROWS = ("model_selection", "pipeline", "compose", "metrics", "multiclass", "calibration")
 _INSTEAD = {
-    name: f"{_TAKES_OURS}: sklearn.{module}.{name}"
+    name: f"{_TAKES_OURS if module in _OF_ANY_ROWS else _TAKES_DENSE}: sklearn.{module}.{name}"
     for module, names in _OF_SKLEARN.items()
     for name in names.split()
 } | {
@@ -143,8 +145,10 @@ _INSTEAD = {
         "HashingVectorizer": (
             "mn.asarray(sklearn.feature_extraction.text.HashingVectorizer().fit_transform(texts))"
         ),
+        "OneHotEncoder": 'mn.asarray(sklearn.preprocessing.OneHotEncoder().fit_transform(t[["zone"]]))',
+        "load_svmlight_file": 'mn.load(path, kind="svmlight"), and y is X.labels',
         "SVD": "mn.learn.TruncatedSVD",
-        "NaiveBayes": "sklearn.naive_bayes.MultinomialNB(), which takes DistArrays",
+        "NaiveBayes": "sklearn.naive_bayes.MultinomialNB(), which takes X.to_scipy()",
         "DictVectorizer FeatureHasher": "mn.asarray of what scikit-learn's own fit_transform gives",
         "linear_model cluster decomposition neighbors": "mn.learn.Ridge and so on, all in mn.learn itself",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -77,6 +78,14 @@ class ALS(Estimator):
     mean_: DistArray
     n_iter_: int
     _rated: tuple[DistArray, DistArray]
+    _ways = MappingProxyType(
+        {
+            "score": (
+                "np.sqrt(np.mean((als.predict(T.row, T.col) - T.data) ** 2)), the error for ratings T that "
+                "were kept apart, a scipy.sparse.coo_array"
+            )
+        }
+    )
 
     def __init__(
         self,

@@ -7,8 +7,9 @@ import functools
 import inspect
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
@@ -25,6 +26,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator, shown
+from matnb.lazy.foreign_names import asks
 from matnb.lazy.nesting import put_together, taken_apart
 from matnb.learn.arguments import checked, names_of, weights_from
 from matnb.learn.named_arguments import Named, taking_same_arguments
@@ -55,6 +57,7 @@ class Estimator(Named):
     _kind = ""  # as scikit-learn's tags have it: "classifier", "regressor", "clusterer", "transformer"
     _takes_nonnegative = False  # whether X must have no number below 0
     _takes_counts = False  # whether y must have none
+    _ways: Mapping[str, str] = MappingProxyType({})  # what to write instead of attributes that it has not
 
     def __init_subclass__(cls) -> None:
         """Have methods look at the names of columns, and the constructor take scikit-learn's arguments."""
@@ -100,13 +103,19 @@ class Estimator(Named):
             if inspect.getattr_static(type(self), name, None) is not None:
                 return object.__getattribute__(self, name)  # what a property raised, once more
             kind = type(self).__name__
+            if name == "score" and self._ways.get(name) and asks("sklearn"):
+                raise UnsupportedError(  # an AttributeError would be a no to whoever asks whether it has one
+                    f"scikit-learn's searches split rows, here users, of which {kind} must see each: fit for "
+                    "each of sklearn.model_selection.ParameterGrid(parameters), and compare "
+                    f"{self._ways[name]}"
+                )
             if name.endswith("_") and not self.__sklearn_is_fitted__():
                 raise _not_fitted(f"{kind}.{name} before fit: call fit first")
             raise no_attribute(
                 kind,
                 name,
                 lambda: {*dir(type(self)), *vars(self)},
-                lambda: _BY_BATCHES.get(kind, "") if name == "partial_fit" else "",
+                lambda: _BY_BATCHES.get(kind, "") if name == "partial_fit" else self._ways.get(name, ""),
             )
 
     def _check_fitted(self, called: str) -> None:
@@ -164,7 +173,7 @@ class Estimator(Named):
     def __repr__(self) -> str:
         parameters = inspect.signature(type(self)).parameters
         changed = [
-            f"{name}={getattr(self, name)!r}"
+            f"{name}={_written(getattr(self, name))}"
             for name, parameter in parameters.items()
             if not _is_same(getattr(self, name), parameter.default)
         ]
@@ -176,6 +185,7 @@ class Estimator(Named):
 
 _CELL = "padding:0 14px 0 0;border:none;background:transparent;text-align:left;vertical-align:top"
 _LONGEST = 90  # letters of a value
+_MOST_WRITTEN = 700  # in an estimator's repr, as in scikit-learn's
 
 
 def estimator_html(estimator: Estimator) -> str:
@@ -224,6 +234,16 @@ def _shortly(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.size > 8:
         return f"{shape_text(value.shape)} {value.dtype}"
     return shortened(repr(value), _LONGEST)
+
+
+def _written(value: Any) -> str:
+    # As code where that is short, else with parts left out.
+    if isinstance(value, DistArray):
+        return f"<DistArray {shape_text(value.shape)} {value.dtype}>"
+    if isinstance(value, np.ndarray):
+        with np.printoptions(threshold=8, edgeitems=2, linewidth=_LONGEST, precision=4):
+            return " ".join(repr(value).split())
+    return shortened(repr(value), _MOST_WRITTEN)
 
 
 def _not_fitted(message: str) -> NotFittedError:

@@ -228,6 +228,8 @@ def save(array: ArrayLike, path: str | os.PathLike[str], *, sep: str = ",", deci
         For a nested array of complex numbers, or with ``positions``, which lists do not have; and for one
         whose longest segment exceeds the session's ``compute_limit``.
     """
+    if hasattr(path if isinstance(array, (str, os.PathLike)) else array, "get_params"):
+        raise DTypeError("mn.save writes arrays and tables: write an estimator with joblib.dump(model, path)")
     if isinstance(array, (str, os.PathLike)):  # NumPy's and SciPy's order
         raise DTypeError(
             f"mn.save takes the array first, then the path: write mn.save(x, {os.fspath(array)!r})"

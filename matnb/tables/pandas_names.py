@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from matnb.errors import meant, near_name, no_attribute, ways
 
+# Zeros and ones, sparse, with a column for each value; rows without one are there, too.
+ONE_HOT = 't.with_columns(row=np.arange(len(t))).pivot("row", "zone", row_labels=np.arange(len(t)))'
 OF_TABLES = ways(
     {
         "persist": 't["fare"].persist(), a column at a time', "npartitions partitions": 't["fare"].layout',
@@ -19,6 +21,7 @@ OF_TABLES = ways(
         "drop_nulls": "t.dropna(columns)", "fill_null": "t.fillna(value)", "fill_nan": "t.fillna(value)",
         "pivot_table": 't.pivot("zone", "hour", "fare", combine="mean"), or another aggfunc as combine; '
         "pairs that no row has are 0",
+        "get_dummies to_dummies": ONE_HOT,
         "crosstab": 't.pivot("zone", "hour")', "unstack": 't.pivot("zone", "hour", "fare")',
         "sort_index": 't.sort_values("zone"), by the column that is the index in pandas',
         "reindex": 't.to_pandas().set_index("id").reindex(values), by the column that is the index there',
@@ -126,7 +129,7 @@ OF_TEXTS = ways(
         "findall extractall": "x.str.count(pat), or x.str.extract(pat) for the first",
         "encode decode": "[text.encode() for text in x.tolist()]: columns of bytes there are none",
         "wrap": "x.map(textwrap.fill)", "translate": "x.map(lambda text: text.translate(table))",
-        "get_dummies": 't.with_columns(row=np.arange(len(t))).pivot("row", "zone")',
+        "get_dummies to_dummies": ONE_HOT,
         "to_datetime strptime to_date": "x.to_datetime(format)", "to_integer": "x.to_int()",
         "to_lowercase": "x.str.lower()", "to_uppercase": "x.str.upper()", "strip_chars": "x.str.strip()",
         "starts_with": "x.str.startswith(text)", "ends_with": "x.str.endswith(text)",

@@ -10,13 +10,16 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from matnb.errors import ShapeError
+from matnb.blocks.foreign import is_missing_value
+from matnb.errors import OptionError, ShapeError
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray, coo_array
 from matnb.lazy.evaluator import shown
 from matnb.lazy.labels import are_same, difference
 from matnb.ops.diagonals import DiagonalMatrix
 from matnb.pictures.arrays import array_html, array_text
+from matnb.tables.groups import Keyed
 from matnb.tables.showing import label_text, labeled_html, labeled_text, looked, value_text
 
 Labels = npt.NDArray[Any]
@@ -184,6 +187,55 @@ class Pivot(DistArray):
             _check_aligned(ufunc.__name__, pivots[0], one)
         found = super().__array_ufunc__(ufunc, method, *inputs, **options)
         return _kept(found, self) if method == "__call__" and "out" not in options else found
+
+
+def pivoted(
+    keys: tuple[Keyed, Keyed], stored: Any, combine: str, row_labels: Any, column_labels: Any
+) -> Pivot:
+    """Return values at the places of two keys among labels, where these are given, else among all."""
+    down, rows = _placed(keys[0], row_labels, "row_labels")
+    across, columns = _placed(keys[1], column_labels, "column_labels")
+    if row_labels is not None or column_labels is not None:
+        wanted: Any = (down >= 0) & (across >= 0)
+        down, across = down[wanted], across[wanted]
+        stored = stored[wanted] if stored.ndim else stored
+    if combine == "sum":
+        stored = stored.astype(np.sum(np.empty(0, stored.dtype)).dtype)  # NumPy's sums are at least int64
+    matrix = coo_array((stored, (down, across)), (len(rows), len(columns)), duplicates=combine)
+    return Pivot(matrix, rows, columns)
+
+
+def _placed(rows: Keyed, given: Any, word: str) -> tuple[Any, Labels]:
+    # The place of each row among given labels, or -1, and the labels; by default all, ascending.
+    keys = np.asarray(rows.keys[0])
+    if given is None:
+        return rows.numbers, keys
+    labels = _labels_from(given, keys.dtype, word)
+    order = np.argsort(labels)
+    places = np.full(len(keys) + 1, -1)  # one more, for a table without rows
+    at = np.searchsorted(labels[order], keys)
+    known = np.flatnonzero(at < len(labels))
+    known = known[labels[order[at[known]]] == keys[known]]
+    places[known] = order[at[known]]
+    return asarray(places)[rows.numbers], labels
+
+
+def _labels_from(given: Any, dtype: np.dtype, word: str) -> Labels:
+    values = np.asarray(given) if hasattr(given, "__array__") else list(given)
+    if any(map(is_missing_value, values)):
+        raise OptionError(f"pivot: {word} has a missing value, whose rows are left out: give it without")
+    try:
+        labels = np.array(values, dtype).reshape(len(values))
+        is_own = all(isinstance(one, str) for one in labels) if dtype.kind == "O" else None
+        is_own = bool(np.all(labels == np.asarray(values))) if is_own is None else is_own
+    except (TypeError, ValueError, OverflowError):
+        is_own = False
+    if not is_own:
+        kind = "text" if dtype.kind == "O" else dtype
+        raise OptionError(f"pivot: {word} has other values than a column of {kind} can have: give its own")
+    if len(np.unique(labels)) < len(labels):
+        raise OptionError(f"pivot: {word} has a label twice: give each once, as np.unique does")
+    return labels
 
 
 def _labeled(matrix: Any, rows: _Axis, columns: _Axis) -> DistArray:

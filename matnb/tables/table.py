@@ -21,7 +21,7 @@ from matnb.errors import (
     suggestion,
 )
 from matnb.lazy.array import DistArray
-from matnb.lazy.creation import asarray, coo_array
+from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.foreign_names import asks, refuse_dask
 from matnb.lazy.limits import RAISE
@@ -39,8 +39,8 @@ from matnb.tables.incoming import column_from, columns_from, columns_of_mapping
 from matnb.tables.joining import merge
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.outgoing import pandas_types, with_strings
-from matnb.tables.pandas_names import OF_TABLES, no_table_name
-from matnb.tables.pivots import Pivot
+from matnb.tables.pandas_names import OF_TABLES, ONE_HOT, no_table_name
+from matnb.tables.pivots import Pivot, pivoted
 from matnb.tables.row_orders import check_order, reordered
 from matnb.tables.showing import looked, table_html, table_text, takes_long, value_text
 from matnb.tables.sorting import nlargest, nsmallest, sort_values
@@ -240,7 +240,7 @@ class Table(FrameMethods):
         if mask.dtype.kind != "b" or mask.shape != (len(self),):
             raise DTypeError(
                 f"t[...] of {mask.dtype} and shape {mask.shape}: give a name, a list of names, a slice, or a "
-                f"mask of {len(self):,} booleans"
+                f"mask of {len(self):,} booleans{'; t.take(numbers) has rows' * (mask.dtype.kind in 'iu')}"
             )
         check_order(self, mask, "the mask")
         return self._rows(mask)
@@ -389,7 +389,7 @@ class Table(FrameMethods):
             good = [name for name in self.columns if _is_numeric(self[name], booleans=True)]
             raise DTypeError(
                 f"column {bad[0]!r} is {_word(self[bad[0]])}, not numeric; to_matrix({good!r}) takes the "
-                "numeric columns"
+                f"numeric columns, and {ONE_HOT.replace('zone', bad[0])} is sparse, a column for each value"
             )
         if not names:
             raise OptionError("to_matrix: give at least one column")
@@ -399,7 +399,16 @@ class Table(FrameMethods):
     def __matnb_array__(self) -> DistArray:
         return self.to_matrix()
 
-    def pivot(self, rows: str, columns: str, values: str | None = None, combine: str = "sum") -> Pivot:
+    def pivot(
+        self,
+        rows: str,
+        columns: str,
+        values: str | None = None,
+        combine: str = "sum",
+        *,
+        row_labels: Sequence[object] | None = None,
+        column_labels: Sequence[object] | None = None,
+    ) -> Pivot:
         """Return a sparse matrix with a row per value of one column and a column per value of another.
 
         Parameters
@@ -412,11 +421,22 @@ class Table(FrameMethods):
         combine
             How several values for one element are combined: "sum", in the dtype of ``np.sum``, "min", "max",
             "first", "last", or "error" to raise; also "mean", "median", "std" and other methods of groups.
+        row_labels, column_labels
+            The values that have rows and columns, in this order: those of another pivot make matrices of one
+            shape, such as of ratings to learn from and to test with. Table rows of other values are left out;
+            a label that is in no row has zeros. By default all values.
 
         Returns
         -------
         Pivot
             A sparse DistArray with ``row_labels`` and ``column_labels``, NumPy arrays.
+
+        Raises
+        ------
+        OptionError
+            For another ``combine``, and for labels that are missing values or repeat.
+        DTypeError
+            For ``values`` that are not numbers.
 
         Examples
         --------
@@ -428,12 +448,17 @@ class Table(FrameMethods):
                [3., 0.]])
         >>> P.row_labels.tolist(), P.column_labels.tolist()
         (['a', 'b'], [7, 9])
+        >>> np.asarray(t.head(1).pivot("user", "film", row_labels=P.row_labels, column_labels=[9, 7]))
+        array([[0, 1],
+               [0, 0]])
         """
         if combine in METHODS and combine not in _COMBINED:
             if values is None:
                 raise OptionError(f"pivot(combine={combine!r}): give values=, the column that it is of")
             found = self.groupby([rows, columns])[values].agg(combine)
-            return found.pivot(rows, columns, values, "error")
+            return found.pivot(
+                rows, columns, values, "error", row_labels=row_labels, column_labels=column_labels
+            )
         if combine not in _COMBINED:
             raise OptionError(
                 f"pivot(combine={combine!r}): {suggestion(combine, dict.fromkeys((*_COMBINED, *METHODS)))}"
@@ -442,15 +467,9 @@ class Table(FrameMethods):
         table = Table({name: self[name] for name in used}, self._complete).dropna()
         if values is not None and not _is_numeric(table[values], booleans=True):
             raise DTypeError(f"pivot: column {values!r} is {_word(table[values])}, not numeric")
-        keys = [keyed(table, [name]) for name in (rows, columns)]
-        (down, top), (across, left) = ((one.numbers, one.keys[0]) for one in keys)
         stored: Any = np.ones((), np.int64) if values is None else asarray(table[values])
-        if combine == "sum":
-            stored = stored.astype(np.sum(np.empty(0, stored.dtype)).dtype)  # NumPy's sums are at least int64
-        matrix = coo_array(
-            (stored, (down, across)), (keys[0].num_groups, keys[1].num_groups), duplicates=combine
-        )
-        return Pivot(matrix, np.asarray(top), np.asarray(left))
+        keys = keyed(table, [rows]), keyed(table, [columns])
+        return pivoted(keys, stored, combine, row_labels, column_labels)
 
     # To other libraries
 
@@ -851,3 +870,29 @@ def _arrow_of(one: DistArray | Column) -> pyarrow.Array:
     if isinstance(one, MaskedColumn):
         return pyarrow.array(codes, mask=np.asarray(one.missing.compute()))
     return pyarrow.array(codes, from_pandas=True)
+
+
+def _to_pandas(self: Any) -> pd.Series:
+    """Compute the column and return a pandas Series of its name; see :meth:`Table.to_pandas` for types.
+
+    Raises
+    ------
+    TooLargeError
+        If it exceeds the session's ``compute_limit``.
+    UnsupportedError
+        If pandas is not installed.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> mn.table({"fare": [6.0, None]})["fare"].to_pandas()
+    0    6.0
+    1    NaN
+    Name: fare, dtype: float64
+    """
+    frame = Table({self.name or "values": self}).to_pandas()
+    return frame[self.name or "values"].rename(self.name or None)
+
+
+for _kind in (ColumnArray, Column):
+    _kind.to_pandas = _to_pandas  # type: ignore[union-attr]  # they are known left of tables

@@ -38,6 +38,7 @@ import sklearn.ensemble
 import sklearn.feature_extraction.text
 import sklearn.linear_model
 import sklearn.naive_bayes
+import sklearn.preprocessing
 from counts import PROJECT
 from habits.habits import judged, parsed
 from habits.worlds import drawn
@@ -104,6 +105,8 @@ def matrix(path: Path, A: Any) -> tuple[Names, Names]:
     L = np.linalg.cholesky(A.toarray() if sp.issparse(A) else A)
     theirs = {"A": A, "x": A, "X": A, "b": np.arange(8.0), "L": L}
     ours = {name: mn.asarray(one) for name, one in theirs.items()}
+    theirs["t"] = pd.DataFrame({"zone": ["a", "b", None, "a"]})
+    ours["t"] = mn.table(theirs["t"])
     return {**shared, **ours, "mn": mn}, {**shared, **theirs}
 
 
@@ -265,7 +268,7 @@ TABLES: dict[str, tuple[Mapping[str, str], tuple[str, ...]]] = {
     "matnb": (mn._INSTEAD, ("arrays", "gaps", "matrices", "graphs", "edges", "tables", "texts")),
     "graph": (mn.graph._INSTEAD, ("graphs", "edges")),
     "linalg": (mn.linalg._INSTEAD, ("matrices", "squares")),
-    "learn": ({k: v for k, v in mn.learn._INSTEAD.items() if ": sklearn." not in v}, ("squares",)),
+    "learn": ({k: v for k, v in mn.learn._INSTEAD.items() if ": sklearn." not in v}, ("squares", "matrices")),
     "by batches": (estimator._BY_BATCHES, ("squares",)),
     "same arguments": (
         {
@@ -293,10 +296,11 @@ TABLES: dict[str, tuple[Mapping[str, str], tuple[str, ...]]] = {
     ),
     "arguments": (_SENTENCES | arguments.NO_ONE_NEEDS, ("arrays", "squares", "tables")),
 }
-# Code that starts, ends or reaches a session: it takes the arguments, and is not run.
+# Code that starts, ends or reaches a session, or a file of its own: it takes the arguments, and is not run.
 BOUND = (
     "mn.start()", "mn.start(workers=n)", "mn.start(engine=...)", "mn.start(...)", "mn.stop()",
     "mn.connect(address)", "mn.current_session()", "mn.monitor()", "mn.table(pd.read_excel(path))",
+    'mn.load(path, kind="svmlight")',
 )  # fmt: skip
 
 

@@ -347,3 +347,19 @@ def test_what_accessors_return_has_the_name_of_the_column(made: str) -> None:
     t = mn.table(frame)
     found, expected = (eval(made, {name: one[name] for name in frame}) for one in (t, frame))
     assert found.name == expected.name
+
+
+@settings(max_examples=40, deadline=None)
+@given(series())
+def test_a_column_to_pandas_is_that_of_its_table(drawn: tuple[str, pd.Series]) -> None:
+    t = mn.table({"fare": drawn[1]})
+    pd.testing.assert_series_equal(t["fare"].to_pandas(), t.to_pandas()["fare"])
+
+
+def test_a_column_to_pandas_has_the_name_of_the_column() -> None:
+    t = mn.table({"fare": [6.0, None], "zone": ["a", "b"]})
+    doubled = t["fare"] * 2
+    pd.testing.assert_series_equal(doubled.to_pandas(), t.to_pandas()["fare"] * 2)
+    assert (t["fare"] * t["fare"]).to_pandas().name is None  # of two columns
+    assert (t["fare"] > 1).to_pandas().tolist() == [True, False]
+    assert t["zone"].str.upper().to_pandas().tolist() == ["A", "B"]

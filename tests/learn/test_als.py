@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.model_selection import GridSearchCV
 
 import matnb as mn
-from matnb.errors import DTypeError, IndexingError, NotFittedError, OptionError, ShapeError
+from matnb.errors import DTypeError, IndexingError, NotFittedError, OptionError, ShapeError, UnsupportedError
 
 USERS, ITEMS, FACTORS = 37, 23, 4
 WAYS = {
@@ -219,3 +220,19 @@ def test_a_fit_that_fails_leaves_what_was_learned() -> None:
     with pytest.raises(OptionError):
         als.fit(ratings() * np.nan)
     np.testing.assert_array_equal(als.user_factors_.compute(), before)
+
+
+def test_says_how_it_is_scored() -> None:
+    R = ratings()
+    als = mn.learn.ALS(FACTORS, iterations=2, random_state=0).fit(R)
+    with pytest.raises(AttributeError, match="ALS has no attribute 'score'; ") as raised:
+        als.score(R)
+    code = str(raised.value).partition("; ")[2].partition(", the error")[0]
+    T = R.tocoo()
+    predicted = np.sum(als.user_factors_.compute()[T.row] * als.item_factors_.compute()[T.col], axis=1)
+    found = float(eval(code, {"np": np, "als": als, "T": T}))
+    assert found == pytest.approx(np.sqrt(np.mean((predicted - T.data) ** 2)))
+    for search in (GridSearchCV(mn.learn.ALS(), {"factors": [2]}), GridSearchCV(als, {"factors": [2]}, cv=2)):
+        with pytest.raises(UnsupportedError, match=r"must see each.*ParameterGrid\(parameters\)"):
+            search.fit(mn.asarray(R))
+    assert not hasattr(als, "score")  # to others

@@ -88,6 +88,27 @@ def test_shows_the_arguments_that_were_changed():
     assert repr(Scaler()) == "Scaler()"
 
 
+def test_shows_long_arguments_shortened():
+    centers = np.random.default_rng(0).normal(size=(10, 50))
+    shown = repr(mn.learn.KMeans(10, init=centers))
+    assert "..., " in shown
+    assert "shape=(10, 50)" in shown
+    assert len(shown) < 300
+    assert repr(mn.learn.KMeans(10, init=mn.asarray(centers))).endswith("init=<DistArray 10 x 50 float64>)")
+    assert (
+        repr(mn.learn.KMeans(2, init=np.eye(2))) == "KMeans(n_clusters=2, init=array([[1., 0.], [0., 1.]]))"
+    )
+    weights = dict.fromkeys(range(500), 1.0)
+    assert len(repr(mn.learn.LogisticRegression(class_weight=weights))) < 800
+
+
+@pytest.mark.parametrize("name", ["m.npz", "m.csv", "m.joblib"])
+def test_estimators_are_saved_by_joblib(tmp_path, name):
+    for given in ((mn.learn.Ridge(), tmp_path / name), (tmp_path / name, mn.learn.Ridge())):
+        with pytest.raises(DTypeError, match=r"write an estimator with joblib\.dump\(model, path\)"):
+            mn.save(*given)
+
+
 def test_what_was_not_fitted_says_so():
     with pytest.raises(NotFittedError, match=r"Scaler.predict before fit"):
         Scaler()._check_fitted("predict")

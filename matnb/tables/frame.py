@@ -406,7 +406,7 @@ class FrameMethods:
         >>> import matnb as mn
         >>> t = mn.table({"zone": ["b", "a", "c"], "fare": [6.0, 9.0, 7.0]})
         >>> t.take([2, 0])["fare"].compute(), t.take([1], axis=1).columns
-        (array([7., 6.]), ['fare'])
+        (array([7., 6.]), ('fare',))
         """
         if axis in (0, "index"):
             return RowsByPlace(self)[indices]  # type: ignore[no-any-return]

@@ -895,7 +895,7 @@ class DistArray(Methods, Operators, Values):
         record = active_recording()
         if record is not None:
             record.note(version)
-        lost_writes.note_write(self, self._expression, _live_nodes.copy().values())
+        lost_writes.note_write(self, self._expression, _live_nodes)
         self._expression = _live_nodes[id(self)] = version
 
     def __copy__(self) -> DistArray:

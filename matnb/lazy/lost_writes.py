@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dis
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from types import CodeType
 from typing import TypeVar
 
@@ -36,7 +36,7 @@ def owned(handle: _Handle) -> _Handle:
     return handle
 
 
-def note_write(handle: object, version: Expr, living: Collection[Expr]) -> None:
+def note_write(handle: object, version: Expr, living: dict[int, Expr]) -> None:
     """Note that a handle is changed by the user's line that runs, and warn where NumPy would change others.
 
     Parameters
@@ -44,7 +44,7 @@ def note_write(handle: object, version: Expr, living: Collection[Expr]) -> None:
     version
         What it stands for before the change.
     living
-        What all handles stand for.
+        What all handles stand for, by their ids.
     """
     frame = sys._getframe(2)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("matnb."):
@@ -53,7 +53,7 @@ def note_write(handle: object, version: Expr, living: Collection[Expr]) -> None:
     noted[id(handle)] = frame.f_code, frame.f_lasti
     if (
         is_new
-        and any(one is whole for whole in _wholes(version) for one in living)
+        and any(one is whole for whole in _wholes(version) for one in living.copy().values())
         and not _is_given_back(frame.f_code, frame.f_lasti)
     ):
         noted[id(handle)] = None  # once is enough

@@ -214,6 +214,7 @@ def __getattr__(name: str) -> _Any:
         return globals()["monitor"]
     if name.startswith("_"):
         raise errors.no_attribute("module 'matnb'", name)
+    errors.refuse_import("matnb", name, lambda: _instead_of(name))
     raise errors.no_attribute("module 'matnb'", name, instead=lambda: _instead_of(name))
 
 

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from dis import opmap
 from pathlib import Path
 from typing import NoReturn
 
@@ -307,12 +308,30 @@ def ways(words: Mapping[str, str]) -> dict[str, str]:
     return {name: f"write {way}" for names, way in words.items() for name in names.split()}
 
 
+def refuse_import(module: str, name: str, instead: Callable[[], str]) -> None:
+    """Raise where ``from module import name`` asks for what there is another way for.
+
+    Of an AttributeError Python makes an ImportError of its own, which says nothing of the way.
+
+    Raises
+    ------
+    ImportError
+        With what to write.
+    """
+    frame = sys._getframe(1)
+    while f"{frame.f_globals.get('__name__')}.".startswith(_BETWEEN) and frame.f_back is not None:
+        frame = frame.f_back
+    if frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"] and (words := instead()):
+        raise ImportError(f"cannot import name {name!r} from {module!r}; {words}", name=name)
+
+
 def offered(
     module: str, names: Sequence[str], instead: Callable[[str], str] = lambda name: ""
 ) -> tuple[Callable[[str], NoReturn], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a module that completes these names, and tells near ones."""
 
     def missing(name: str) -> NoReturn:
+        refuse_import(module, name, lambda: instead(name))
         raise no_attribute(f"module {module!r}", name, lambda: names, lambda: instead(name))
 
     return missing, lambda: sorted(names)

@@ -72,6 +72,28 @@ def test_other_modules_complete_what_they_offer() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("from matnb import read_csv", "'read_csv' from 'matnb'; write mn.load(path)"),
+        ("from matnb import KMeans", "'KMeans' from 'matnb'; write mn.learn.KMeans"),
+        (
+            "from matnb.learn import Ridge, OneHotEncoder",
+            "'OneHotEncoder' from 'matnb.learn'; write mn.asarray(",
+        ),
+        ("from matnb.learn import GridSearchCV as G", "DistArrays: sklearn.model_selection.GridSearchCV"),
+        ("from matnb.linalg import eigs", "'eigs' from 'matnb.linalg'; write mn.linalg.eigsh(A)"),
+        ("from matnb.graph import read_gml", "'read_gml' from 'matnb.graph'; write"),
+        ("from matnb import nothing_like_it", "cannot import name 'nothing_like_it' from 'matnb'"),
+    ],
+)
+def test_what_cannot_be_imported_is_told_with_what_to_write(line: str, said: str) -> None:
+    with pytest.raises(ImportError, match=re.escape(said)):
+        exec(line)
+    exec("from matnb.learn import PCA; from matnb import graph, learn, tables")
+    assert not hasattr(mn, "read_csv")
+
+
+@pytest.mark.parametrize(
     ("wrong", "said"),
     [
         (lambda: mn.graph.page_rank, "did you mean 'pagerank'?"),

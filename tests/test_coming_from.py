@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,8 @@ def session() -> Iterator[None]:
 
 def compared(value: Any, graph: networkx.Graph) -> Any:
     """Return what NetworkX gives as an array in the order of the vertices."""
+    if isinstance(value, Iterator):
+        value = {(one, other): number for one, other, number in value}
     if isinstance(value, networkx.Graph):
         return networkx.to_scipy_sparse_array(value, sorted(value)).toarray()
     if sp.issparse(value):
@@ -183,20 +186,28 @@ def test_where_defaults_differ_the_page_says_what_gives_the_same(
     G = networkx.connected_watts_strogatz_graph(12, 4, 0.4, seed=3)
     V = networkx.gnp_random_graph(10, 0.3, seed=2, directed=True)
     drawn = np.random.default_rng(1)
-    for graph in (G, V):
+    L = networkx.gnp_random_graph(9, 0.4, seed=4)
+    L.add_edges_from([(1, 1), (2, 2)])
+    for graph in (G, V, L):
         for one, other in graph.edges:
             graph[one][other]["weight"] = float(drawn.integers(1, 6)) / 4
+    S = L.copy()
+    S.remove_edges_from(networkx.selfloop_edges(L))
     path = tmp_path / "edges.txt"
     path.write_text("0 1\n1 2\n0 3\n")
     labels = np.array([0, 0, 0, 3, 3, 3, 0, 3, 0, 3])
     names: dict[str, Any] = {
         "nx": networkx, "mn": mn, "G": G, "V": V, "path": str(path), "labels": labels,
-        "A": mn.asarray(G), "W": mn.asarray(V),
+        "A": mn.asarray(G), "W": mn.asarray(V), "L": L, "S": S, "M": mn.asarray(L),
+        "combinations": combinations,
         "communities": [set(np.flatnonzero(labels == one).tolist()) for one in (0, 3)],
     }  # fmt: skip
-    wanted = compared(eval(there, names), G if "(G" in there else V)
+    wanted = compared(eval(there, names), G if "(G" in there else S if "(S" in there else V)
     found = np.asarray(eval(here, names))
     np.testing.assert_allclose(found, wanted, atol=1e-4)
+    if "(S" in there:  # or the self-loops of L would make no difference
+        other = compared(eval(re.sub(r"\bS\b", "L", there), names), L)
+        assert not np.allclose(other, found, atol=1e-4)
     plain = re.sub(r', "both"|, (directed|use_out_degree)=\w+|\.pattern\(float\)', "", here)
     if plain != here:  # or there would be nothing to say
         other = np.asarray(eval(plain, names))

@@ -21,6 +21,7 @@ def _ways(ways: Mapping[str, str]) -> dict[str, str]:
     return {name: way for names, way in ways.items() for name in names.split()}
 
 
+_WEIGHTS = {"weight weights weighted": "stored weights count; give A.pattern(float) for a graph without them"}
 # What others call an argument, and the argument that is meant, where the function has it, or else a sentence:
 # of some functions and classes, of all, and of those that have no such argument.
 _OF_FUNCTIONS = {
@@ -90,10 +91,14 @@ _OF_FUNCTIONS = {
     ),
     "quantile": _ways({"interpolation method": "leave it out: it is linear", "numeric_only": "leave it out"}),
     "to_datetime": _ways({"dayfirst": "format", "utc": 'write t["pickup"].dt.tz_localize("UTC")'}),
-    "pagerank": _ways({"alpha damping_factor d c": "damping", "nstart": "start"}),
-    "katz eigenvector_centrality": _ways({"nstart": "leave it out: every vertex starts alike"}),
+    "pagerank": _ways({"alpha damping_factor d c": "damping", "nstart": "start", **_WEIGHTS}),
+    "katz eigenvector_centrality": _ways({"nstart": "leave it out: every vertex starts alike", **_WEIGHTS}),
+    "hits laplacian markov_clustering": _ways(_WEIGHTS),
+    "clustering average_clustering": _ways(
+        {"weighted weight weights": 'nx.clustering(mn.graph.to_networkx(A), weight="weight") counts them'}
+    ),
     "betweenness edge_betweenness": _ways({"k": "write sources=, the vertices to start from"}),
-    "louvain": _ways({"gamma": "resolution"}),
+    "louvain modularity": _ways({"gamma": "resolution", **_WEIGHTS}),
     "eye identity": _ways({"format sparse": "write mn.asarray(scipy.sparse.eye_array(n)) for a sparse one"}),
     "lsqr": _ways({"maxiter": "iter_lim"}),
 }  # fmt: skip

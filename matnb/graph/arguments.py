@@ -479,7 +479,8 @@ def proportions(values: Shares, n: int, algorithm: str, name: str, A: object = N
         raise DTypeError(f"{algorithm}: {name} of dtype {given.dtype}; give real numbers")
     if given.shape != (n,):
         raise ShapeError(
-            f"{algorithm}: {name} of shape {given.shape} for {n} vertices; give one number for each vertex"
+            f"{algorithm}: {name} of shape {given.shape} for {n} vertices; give one number for each vertex, "
+            "or a dict of those of some, {vertex: number}"
         )
     given = given.astype(np.float64)
     if n == 0:

@@ -8,6 +8,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from matnb.graph.arguments import graph_from
+from matnb.graph.other_names import OF_GROUPS
 from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
@@ -21,7 +22,7 @@ from matnb.tables.results import shows
 
 
 @shows("vertices", labels="sizes")
-@partial(has_fields, main="labels")
+@partial(has_fields, main="labels", ways=OF_GROUPS)
 class Components(NamedTuple):
     """Result of :func:`connected_components`."""
 

@@ -116,7 +116,8 @@ def degree_centrality(A: ArrayLike, direction: str = "out", directed: bool | Non
 def laplacian(A: ArrayLike, normed: bool = False, use_out_degree: bool = False) -> DistArray:
     """Return the sparse Laplacian matrix of a graph: degrees on the diagonal, minus the edge weights.
 
-    Arguments and results are those of ``scipy.sparse.csgraph.laplacian``: self-loops do not count.
+    Arguments and results are those of ``scipy.sparse.csgraph.laplacian``: self-loops do not count. They count
+    in the degrees that NetworkX's ``normalized_laplacian_matrix`` divides by, so that it differs with them.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from matnb.errors import OptionError, ShapeError
 from matnb.graph.arguments import check_tolerance, checked, graph_from, unit_of_weights
+from matnb.graph.other_names import of_vertices
 from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
@@ -22,7 +24,7 @@ from matnb.tables.results import shows
 
 
 @shows("vertices", values="largest", iterations="iterations")
-@has_fields
+@partial(has_fields, ways=of_vertices("values"))
 class Centrality(NamedTuple):
     """Centralities of the vertices, float64 of shape (n,), and the number of iterations taken."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from matnb.graph.arguments import check_tolerance, graph_from, unit_of_weights
 from matnb.graph.eigenvector import is_settled
+from matnb.graph.other_names import of_vertices
 from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
@@ -16,7 +18,7 @@ from matnb.tables.results import shows
 
 
 @shows("vertices", hubs="largest", authorities="largest", iterations="iterations")
-@has_fields
+@partial(has_fields, ways=of_vertices("hubs"))
 class HubsAuthorities(NamedTuple):
     """Result of :func:`hits`."""
 

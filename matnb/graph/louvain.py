@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from matnb.errors import OptionError
 from matnb.graph.arguments import check_real, checked_sums, graph_from, loops_again
 from matnb.graph.communities import check_resolution, modularity_of
+from matnb.graph.other_names import OF_GROUPS
 from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
@@ -28,7 +30,7 @@ _MOST_ROUNDS, _QUIET_ROUNDS = 1000, 4
 
 
 @shows("vertices", labels="sizes", modularity="number")
-@has_fields
+@partial(has_fields, ways=OF_GROUPS)
 class Communities(NamedTuple):
     """Result of :func:`louvain`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from matnb.errors import OptionError
 from matnb.graph.arguments import check_real, checked_sums, graph_from
 from matnb.graph.components import connected_components
+from matnb.graph.other_names import OF_GROUPS
 from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
@@ -21,7 +23,7 @@ from matnb.tables.results import shows
 
 
 @shows("vertices", labels="sizes", iterations="iterations")
-@has_fields
+@partial(has_fields, ways=OF_GROUPS)
 class Clusters(NamedTuple):
     """Result of :func:`markov_clustering`."""
 

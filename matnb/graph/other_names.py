@@ -8,19 +8,37 @@ from inspect import signature
 from matnb.errors import ways
 from matnb.lazy.foreign_names import INSTEAD
 
-# What graphs of NetworkX and igraph have, as attributes or as functions, and what gives the same here.
+# What graphs of NetworkX and igraph have, as attributes or as functions, and what gives the same here. An id
+# is no row: where vertices have labels, it is looked for among these.
 _OF_GRAPHS = ways(
     {
-        "nodes": "np.arange(len(A)), or A.labels",
-        "edges edge_list get_edgelist out_edges": "np.nonzero(A)",
+        "nodes": "A.labels, or np.arange(len(A)) where A.labels is None",
+        "edges edge_list get_edgelist out_edges": (
+            "[A.labels[rows] for rows in np.nonzero(A)], or np.nonzero(A) where A.labels is None"
+        ),
         "degrees": "mn.graph.degree(A)",
         "in_degree in_degrees indegree": 'mn.graph.degree(A, "in")',
         "out_degree out_degrees outdegree": 'mn.graph.degree(A, "out")',
-        "neighbors successors": "np.nonzero(A[v])[0]", "predecessors": "np.nonzero(A[:, v])[0]",
+        "neighbors successors": (
+            "A.labels[np.nonzero(A[A.labels == v])[1]], or np.nonzero(A[v])[0] where A.labels is None"
+        ),
+        "predecessors": (
+            "A.labels[np.nonzero(A[:, A.labels == v])[0]], or np.nonzero(A[:, v])[0] where A.labels is None"
+        ),
         "number_of_nodes order vcount num_nodes num_vertices n_nodes n_vertices": "len(A)",
         "number_of_edges ecount num_edges n_edges": "A.nnz, in which a pair counts twice if A is symmetric",
-        "has_edge": "A[u, v] != 0", "subgraph induced_subgraph": "A[vertices][:, vertices]",
-        "add_edge add_edges_from add_weighted_edges_from": "A[u, v] = 1", "remove_edge": "A[u, v] = 0",
+        "has_edge": (
+            "A[A.labels == u][:, A.labels == v].nnz > 0, or A[u, v] != 0 where A.labels is None"
+        ),
+        "subgraph induced_subgraph": (
+            "keep = np.isin(A.labels, ids); A[keep][:, keep], or A[rows][:, rows] where A.labels is None"
+        ),
+        "add_edge add_edges_from add_weighted_edges_from": (
+            "A[i, j] = 1 of rows: i = np.nonzero(A.labels == u)[0][0], or i = u where A.labels is None"
+        ),
+        "remove_edge": (
+            "A[i, j] = 0 of rows: i = np.nonzero(A.labels == u)[0][0], or i = u where A.labels is None"
+        ),
         "add_node add_nodes_from": "mn.asarray(G), of a graph G that has the vertex",
         "is_directed": "(A != A.T).any()", "reverse": "A.T", "to_directed": "A, which has both directions",
         "to_undirected symmetrize symmetric make_symmetric as_undirected": (
@@ -48,12 +66,16 @@ INSTEAD_OF_FUNCTIONS = _OF_GRAPHS | ways(
             "mn.graph.connected_components(A).number",
         "is_connected is_weakly_connected": "mn.graph.connected_components(A).number == 1",
         "weakly_connected_components node_connected_component": "mn.graph.connected_components(A).labels",
+        "largest_component largest_connected_component giant_component": (
+            "c = mn.graph.connected_components(A).labels; keep = c == np.argmax(np.bincount(c)); "
+            "A[keep][:, keep]"
+        ),
         "number_strongly_connected_components": "mn.graph.strongly_connected_components(A).number",
         "is_strongly_connected": "mn.graph.strongly_connected_components(A).number == 1",
         "shortest_path_length single_source_shortest_path_length":
             "mn.graph.bfs(A, source).levels, or mn.graph.sssp(A, source) where edges have lengths",
         "shortest_path single_source_shortest_path bfs_tree bfs_edges bfs_predecessors":
-            "mn.graph.bfs(A, source).parents: the vertex before each one on its path",
+            "mn.graph.bfs(A, source).parents: the row before each one on its path, whose id A.labels has",
         "dijkstra_path single_source_dijkstra bellman_ford_path":
             "mn.graph.sssp(A, source, predecessors=True)",
         "dijkstra_path_length single_source_dijkstra_path_length bellman_ford_path_length":
@@ -78,7 +100,10 @@ INSTEAD_OF_FUNCTIONS = _OF_GRAPHS | ways(
         "laplacian_matrix": "mn.graph.laplacian(A)", "jaccard_coefficient": "mn.graph.jaccard(A)",
         "adjacency_matrix to_scipy_sparse_array": "A.to_scipy()",
         "size": "A.nnz, in which a pair counts twice if A is symmetric",
-        "isolates": "np.nonzero(mn.graph.degree(A) == 0)[0]",
+        "isolates": (
+            'A.labels[mn.graph.degree(A, "both") == 0], or np.nonzero(mn.graph.degree(A, "both") == 0)[0] '
+            "where A.labels is None"
+        ),
         "in_degree_centrality": 'mn.graph.degree_centrality(A, "in")',
         "out_degree_centrality": 'mn.graph.degree_centrality(A, "out")',
         "Graph DiGraph from_networkx": "mn.asarray(G)",
@@ -93,10 +118,42 @@ INSTEAD_OF_FUNCTIONS = _OF_GRAPHS | ways(
         "simrank": "nx.simrank_similarity(mn.graph.to_networkx(A))",
         "adamic_adar": "nx.adamic_adar_index(mn.graph.to_networkx(A))",
         "link_prediction": "mn.graph.jaccard(A), or nx.adamic_adar_index(mn.graph.to_networkx(A))",
+        "ego egonet ego_network": "nx.ego_graph(mn.graph.to_networkx(A), v)",
+        "girvan_newman edge_betweenness_partition": (
+            "mn.graph.louvain(A).labels, or, of a small graph, "
+            "nx.community.girvan_newman(mn.graph.to_networkx(A))"
+        ),
+        "normalized_laplacian normalized_laplacian_matrix": (
+            "mn.graph.laplacian(A, normed=True), in which self-loops do not count"
+        ),
+        "spectral_embedding": 'mn.linalg.eigsh(mn.graph.laplacian(A, normed=True), k=k, which="SA")[1]',
         "coloring": "nx.greedy_color(mn.graph.to_networkx(A))",
         "assortativity": "nx.degree_assortativity_coefficient(mn.graph.to_networkx(A))",
     }
 )  # fmt: skip
+
+
+def of_vertices(field: str) -> dict[str, str]:
+    """Return what to write instead of names that dictionaries of NetworkX and Series of pandas have.
+
+    Parameters
+    ----------
+    field
+        That of a result which has a value for each vertex.
+    """
+    series = f"pd.Series(result.{field}, index=A.labels)"
+    return ways(
+        {
+            "top topk nlargest head sort_values most_common sorted": f"{series}.nlargest(10)",
+            "items keys values get to_dict": f"{series}.to_dict()",
+            "to_pandas to_frame to_series": series,
+        }
+    )
+
+
+OF_GROUPS = of_vertices("labels") | ways(
+    {"largest largest_component": INSTEAD_OF_FUNCTIONS["largest_component"].removeprefix("write ")}
+)
 
 
 def instead_of_function(name: str) -> str:

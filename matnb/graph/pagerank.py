@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from matnb.errors import OptionError
 from matnb.graph.arguments import Shares, check_real, checked_sums, graph_from, proportions
+from matnb.graph.other_names import of_vertices
 from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
@@ -19,7 +21,7 @@ from matnb.tables.results import shows
 
 
 @shows("vertices", ranks="largest", iterations="iterations")
-@has_fields
+@partial(has_fields, ways=of_vertices("ranks"))
 class Ranking(NamedTuple):
     """Result of :func:`pagerank`."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from matnb.graph.arguments import vertices_of
+from matnb.graph.other_names import of_vertices
 from matnb.lazy.array import DistArray
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.elementwise import where
@@ -22,7 +23,7 @@ Along = Callable[[DistArray, str, DistArray], DistArray]  # what arrives, of wha
 
 
 @shows("vertices", levels="distances")
-@has_fields
+@partial(has_fields, ways=of_vertices("levels"))
 class BreadthFirst(Sequence[DistArray]):
     """Result of :func:`bfs`: ``levels`` and ``parents``, each recorded when it is first used."""
 

@@ -69,7 +69,8 @@ def common_neighbors(A: ArrayLike, pairs: object = None, symmetric: bool = False
 def jaccard(A: ArrayLike, pairs: object = None, symmetric: bool = False) -> DistArray:
     """Return the Jaccard similarity of pairs of vertices: the share of their neighbors that are common.
 
-    Jaccard 1901; NetworkX's ``jaccard_coefficient``: the common neighbors over all neighbors of either.
+    Jaccard 1901; NetworkX's ``jaccard_coefficient``: the common neighbors over all neighbors of either. Where
+    a graph has self-loops NetworkX takes a vertex with one for a neighbor of its own, and here it is none.
 
     Parameters
     ----------

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
 from matnb.graph.arguments import checked, graph_from, vertex_from, vertices_of
+from matnb.graph.other_names import of_vertices
 from matnb.graph.searches import parents_along
 from matnb.graph.vertex_labels import named_by_vertices
 from matnb.lazy.array import DistArray
@@ -19,7 +21,7 @@ from matnb.tables.results import shows
 
 
 @shows("vertices", distances="distances")
-@has_fields
+@partial(has_fields, ways=of_vertices("distances"))
 class ShortestPaths(NamedTuple):
     """Result of :func:`sssp` with ``predecessors=True``."""
 

@@ -452,8 +452,10 @@ class Values(Known):
         return complex(self.item())
 
     def __index__(self) -> int:
-        if self.dtype.kind not in "iu":
-            raise DTypeError(f"an array of dtype {self.dtype} cannot be used as an index")
+        if self.ndim or self.dtype.kind not in "iu":  # of one element, too: what asks takes its values then
+            raise DTypeError(
+                f"an array of shape {self.shape} and dtype {self.dtype} is no number for an index"
+            )
         return int(self)
 
     def __bool__(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ _UNARY = {
 }
 
 
-def has_fields(kind: type[_Result], main: str = "") -> type[_Result]:
+def has_fields(kind: type[_Result], main: str = "", ways: Mapping[str, str] | None = None) -> type[_Result]:
     """Have the results of a class say that a field is meant, where one is used as an array.
 
     Unpacking, integers and slices as indices, ``len`` and what tuples make of tuples stay. A class that is no
@@ -35,6 +35,8 @@ def has_fields(kind: type[_Result], main: str = "") -> type[_Result]:
     ----------
     main
         The field that is meant most often, if it is not the first.
+    ways
+        What to write instead of names that others have.
 
     Examples
     --------
@@ -85,7 +87,12 @@ def has_fields(kind: type[_Result], main: str = "") -> type[_Result]:
     def missing(self: object, name: str) -> NoReturn:
         if name.startswith("_"):  # libraries ask for protocols that there are not
             raise AttributeError(f"{kind.__name__} has no attribute {name!r}")
-        raise no_attribute(kind.__name__, name, lambda: fields, lambda: f"its fields are {', '.join(fields)}")
+        raise no_attribute(
+            kind.__name__,
+            name,
+            lambda: fields,
+            lambda: (ways or {}).get(name) or f"its fields are {', '.join(fields)}",
+        )
 
     methods: dict[str, Callable[..., object]] = {
         **{f"__{name}__": unless_tuple(f"__{name}__", sign) for name, sign in _COMPARED.items()},

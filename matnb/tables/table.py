@@ -801,11 +801,21 @@ def table(data: object) -> Table:
     if not hasattr(data, "__arrow_c_stream__"):
         if not hasattr(data, "fetch_arrow_table"):
             raise DTypeError(
-                f"table of a {type(data).__name__}: give a dict of columns, or an object with "
-                "__arrow_c_stream__, such as a pandas or polars DataFrame"
+                f"table of a {type(data).__name__}: give a dict of columns{_fields_as_columns(data)}, or an "
+                "object with __arrow_c_stream__, such as a pandas or polars DataFrame"
             )
         data = data.fetch_arrow_table()  # a DuckDB relation of old
     return Table(*columns_from(data))._look()
+
+
+def _fields_as_columns(data: object) -> str:
+    # Of a result of several values: those with a value for each vertex or the like, and their labels.
+    fields: tuple[str, ...] = getattr(data, "_fields", ())
+    vectors = [one for one in fields if getattr(getattr(data, one), "ndim", 0) == 1]
+    if not vectors:
+        return ""
+    label = f'"label": result.{vectors[0]}.labels, ' * (getattr(data, vectors[0]).labels is not None)
+    return f', as mn.table({{{label}"{vectors[0]}": result.{vectors[0]}}})'
 
 
 def _column(name: str, one: object, length: int, has_rows: bool = True) -> DistArray | Column:

@@ -206,7 +206,7 @@ def networkx() -> tuple[Names, Names]:
     def lengths(graph: nx.Graph) -> np.ndarray:
         return np.array([by(row) for _, row in sorted(nx.all_pairs_shortest_path_length(graph))])
 
-    shared = {"np": np, "nx": nx, "G": G, "V": V, "by": by, "degrees": degrees, "lengths": lengths}
+    shared = {"np": np, "pd": pd, "nx": nx, "G": G, "V": V, "by": by, "degrees": degrees, "lengths": lengths}
     peer = Together(nx, graph=nx)
     return {**shared, "A": mn.asarray(A), "W": mn.asarray(W), "mn": mn}, {
         **shared,

@@ -46,6 +46,7 @@ from habits.worlds import drawn
 import matnb as mn
 from matnb.calls import arguments
 from matnb.errors import MatnbError, MissingAttributeError
+from matnb.graph import other_names
 from matnb.io import edges as edge_lists
 from matnb.lazy import foreign_names, labels
 from matnb.learn import estimator, named_arguments
@@ -119,16 +120,25 @@ def graphs(path: Path, is_list: bool = False) -> tuple[Names, Names]:
         return np.array([values[vertex] for vertex in range(12)])
 
     shared = {
-        "v": 3, "u": 2, "vertices": [0, 2, 3, 7], "edges": [*G.edges],
+        "v": 3, "u": 2, "i": 2, "j": 3, "k": 2, "rows": [0, 2, 3, 7], "edges": [*G.edges],
         "path": str(path / "G.gml"), "source": 4, "nx": nx, "np": np, "by": by, "G": G, "plt": plt, "pd": pd,
         "frame": pd.DataFrame({"source": [0, 1, 2], "target": [1, 2, 0]}),
     }  # fmt: skip
     A = mn.asarray(nx.to_scipy_sparse_array(G))
     if is_list:
-        A = mn.asarray(nx.relabel_nodes(G, "v{}".format))
+        named = nx.relabel_nodes(G, "v{}".format)
+        A = mn.asarray(named)
+        shared |= {"G": named, "u": "v2", "v": "v3", "ids": ["v0", "v2", "v3", "v7"]}
         columns = {"src": ["a", "b", "b"], "dst": ["b", "c", "a"]}
         return (
-            {**shared, "label": "v3", "A": A, "t": mn.table(columns), "mn": mn},
+            {
+                **shared,
+                "label": "v3",
+                "A": A,
+                "t": mn.table(columns),
+                "mn": mn,
+                "result": mn.graph.pagerank(A),
+            },
             {**shared, "frame": pd.DataFrame(columns)},
         )
     return {**shared, "A": A, "D": mn.graph.all_pairs_shortest_path_length(A), "mn": mn}, shared
@@ -294,7 +304,8 @@ TABLES: dict[str, tuple[Mapping[str, str], tuple[str, ...]]] = {
         },
         ("edges",),
     ),
-    "arguments": (_SENTENCES | arguments.NO_ONE_NEEDS, ("arrays", "squares", "tables")),
+    "results of graphs": (other_names.of_vertices("ranks"), ("graphs", "edges")),
+    "arguments": (_SENTENCES | arguments.NO_ONE_NEEDS, ("arrays", "squares", "tables", "graphs")),
 }
 # Code that starts, ends or reaches a session, or a file of its own: it takes the arguments, and is not run.
 BOUND = (

@@ -151,8 +151,8 @@ ALGORITHM_LIMIT = 120
 ALGORITHMS_KNOW = ("lazy", "graph", "linalg", "sources", "learn", "errors")
 # Not algorithms, but what all of them have in common; their loops are over arguments.
 IN_COMMON = (
-    "matnb/graph/arguments.py", "matnb/graph/other_names.py", "matnb/graph/vertex_labels.py", "matnb/learn/arguments.py",
-    "matnb/learn/estimator.py",
+    "matnb/graph/arguments.py", "matnb/graph/other_names.py", "matnb/graph/vertex_labels.py",
+    "matnb/learn/arguments.py", "matnb/learn/estimator.py",
     "matnb/learn/learner.py", "matnb/learn/mixins.py", "matnb/learn/named_arguments.py",
     "matnb/learn/optimizers.py", "matnb/learn/pass_optimizers.py", "matnb/learn/pass_training.py",
     "matnb/learn/regularizers.py", "matnb/learn/stochastic.py", "matnb/learn/training.py",

@@ -172,6 +172,7 @@ WEIGHTS = st.one_of(st.none(), st.integers(-3, 3), st.floats(-2, 2))
 @given(
     st.sampled_from(KINDS), st.lists(st.tuples(VERTICES, VERTICES, WEIGHTS), max_size=9), st.sets(VERTICES)
 )
+@pytest.mark.filterwarnings("ignore:the graph has no vertices")  # which is told
 def test_a_graph_is_its_adjacency_matrix(
     kind: type[nx.Graph], edges: list[tuple[object, object, float | None]], alone: set[object]
 ) -> None:

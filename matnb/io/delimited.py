@@ -725,10 +725,12 @@ def open_table(
     if before_header is None:
         found = tuple(map(str, range(len(found))))
     elif header == "infer" and '"' not in first.text and all(re.match(NUMBER, one) for one in found):
+        are_ids = len(found) in (2, 3) and all(re.fullmatch("[0-9]+", one) for one in found[:2])
+        edges = ', and kind="edges" a list of edges, if it is one' * are_ids
         warn_of(
             file,
             f"the first line, {found[0]!r}{'' if len(found) == 1 else ', ...'}, was read as names: "
-            "header=None reads it as a row",
+            f"header=None reads it as a row{edges}",
         )
     if names is not None:
         if isinstance(names, str) or (before_header is None and len(names) != len(found)):

@@ -494,9 +494,7 @@ def _first_edge(
 ) -> tuple[int, int, int, tuple[int, ...]]:
     # Where the first edge begins, how many columns it has, its line, and its numbers where all are whole.
     begin = number = 0
-    names: tuple[str, int] | None = (
-        None  # the first word of a line that may be one of columns, and its number
-    )
+    names: tuple[list[str], int] | None = None  # the words of a line that may be names of columns, its number
     for line, number, end in head_lines(file):
         words = line.replace(b",", b" ").split()
         if number == 1 and line.startswith(b"\xef\xbb\xbf"):
@@ -515,13 +513,21 @@ def _first_edge(
                 reason = "has attributes as a dict, which weights=False leaves out; with them it is read by"
                 raise file.error(f"{reason} {way}", number)
             if names and are_ids:
+                weights = (
+                    f"; the third column, {names[0][2]!r}, becomes weights then: weights=False leaves it out"
+                )
                 raise file.error(
-                    f"{names[0]!r} is not a whole number: if it is the name of a column, skip={names[1]} "
-                    'leaves that line out, and kind="csv" reads a table',
+                    f"{names[0][0]!r} is not a whole number: if it is the name of a column, skip={names[1]} "
+                    'leaves that line out, and kind="csv" reads a table'
+                    + weights
+                    * (len(words) > 2 and not no_weights),
                     names[1],
                 )
             if not names and kept > 1 and not re.match(rb"[-+0-9]", words[0]):
-                names, first = (words[0].decode(errors="replace"), number), (begin, kept, number, ())
+                names, first = (
+                    ([*(one.decode(errors="replace") for one in words), "", ""], number),
+                    (begin, kept, number, ()),
+                )
                 begin = end
                 continue
             if names:

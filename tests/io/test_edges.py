@@ -229,3 +229,37 @@ def test_as_networkx(tmp_path_factory, edges, directed: bool, weighted: bool, se
     )
     wanted = nx.to_numpy_array(graph, sorted(graph), weight="weight" if weighted else None)
     assert read(path, 4, directed=directed) == wanted.tolist()
+
+
+@pytest.mark.parametrize("name", ["year", "weight", "w"])
+def test_a_header_says_which_column_becomes_the_weights(tmp_path, name: str) -> None:
+    path = tmp_path / "cites.csv"
+    path.write_text(f"citing,cited,{name}\n5,7,1999\n7,9,2001\n")
+    said = f"skip=1 leaves that line out.*; the third column, '{name}', becomes weights then: weights=False"
+    with pytest.raises(FileFormatError, match=said):
+        open_source(path, kind="edges")
+    with pytest.raises(FileFormatError) as error:
+        open_source(path, kind="edges", weights=False)
+    assert "weights" not in str(error.value)
+    assert read(path, kind="edges", skip=1, weights=False) == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+    path.write_text("citing,cited\n5,7\n7,9\n")
+    with pytest.raises(FileFormatError) as error:
+        open_source(path, kind="edges")
+    assert "weights" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_list"),
+    [
+        ("0 1 1.0\n1 2 2.0\n", True),
+        ("0,1\n1,2\n", True),
+        ("0.5,1,2\n1,2,3\n", False),
+        ("0,1,2,3\n1,2,3,4\n", False),
+    ],
+)
+def test_a_table_that_may_be_a_list_of_edges_names_their_kind(tmp_path, text: str, is_list: bool) -> None:
+    path = tmp_path / "email.csv"
+    path.write_text(text)
+    with pytest.warns(FileContentWarning, match="header=None reads it as a row") as told:
+        open_source(path)
+    assert ('kind="edges"' in str(told[0].message)) is is_list

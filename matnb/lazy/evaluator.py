@@ -11,7 +11,14 @@ from typing import Protocol
 from matnb.blocks.formats import Block, NumericArray, to_numpy
 from matnb.blocks.kernels.calls import is_calling
 from matnb.blocks.layout import Layout
-from matnb.errors import LoopBodyError, UnsupportedError
+from matnb.errors import (
+    ClusterError,
+    LoopBodyError,
+    MatnbError,
+    SessionEnded,
+    TooLargeError,
+    UnsupportedError,
+)
 from matnb.expr.nodes import Data, Expr
 from matnb.lazy.recording import active_recording
 from matnb.pictures.facts import ArrayFacts
@@ -82,6 +89,7 @@ def evaluator() -> Evaluator:
     return _evaluator
 
 
+_NOT_OF_DATA = (ClusterError, SessionEnded, TooLargeError)  # errors that say nothing of the user's data
 _looks_only: ContextVar[bool] = ContextVar("matnb_looks_only", default=False)
 
 
@@ -104,14 +112,15 @@ def shown(node: Expr, starts: bool = False) -> ArrayFacts:
         Whether a session may start for it.
     """
     looks = _looks_only.get() or bool(node.free) or is_calling()
-    facts = ArrayFacts(node.shape, node.dtype.name, node.sparse)
+    facts, raised = ArrayFacts(node.shape, node.dtype.name, node.sparse), ""
     for may_start in (None,) if looks else (starts, None):
         try:
             facts = _evaluator.facts(node, True, may_start)
             break
-        except Exception:  # whatever a user's own types or options do, a name can be looked at
-            continue
-    return replace(facts, in_cell=active_recording() is not None)
+        except Exception as error:  # whatever a user's own types or options do, a name can be looked at
+            if isinstance(error, MatnbError) and not isinstance(error, _NOT_OF_DATA):
+                raised = str(error).partition("\n")[0]
+    return replace(facts, in_cell=active_recording() is not None, error=raised)
 
 
 def asked(node: Expr, what: str) -> NumericArray:

@@ -45,7 +45,9 @@ def _facts_line(facts: ArrayFacts) -> str:
     words.append(_blocks(facts) if facts.stored else _state(facts))
     if facts.why_not:
         words.append(facts.why_not)
-    is_told = facts.expression and not facts.is_given and not facts.in_cell  # who runs a line knows it
+    is_told = facts.expression and not (
+        facts.is_given or facts.error or facts.in_cell
+    )  # who runs a line knows it
     if not facts.stored and not facts.value and is_told:
         words[-1] += f": {_shortened(facts.expression)}"
     return f"{', '.join(words)}{_way(facts)}"
@@ -56,12 +58,16 @@ def _state(facts: ArrayFacts) -> str:
         return "given"
     if facts.value:
         return "its value remembered"
-    return "of the body of a loop or branch" if facts.is_open else "not computed"
+    return (
+        "of the body of a loop or branch"
+        if facts.is_open
+        else f"not computed{': ' * bool(facts.error)}{facts.error}"
+    )
 
 
 def _way(facts: ArrayFacts) -> str:
     # How to get the values.
-    if facts.stored or facts.value or facts.is_given or facts.is_open:
+    if facts.stored or facts.value or facts.is_given or facts.is_open or facts.error:
         return ""
     return f"; {way_text(facts.in_cell)}"
 
@@ -122,7 +128,7 @@ def _table(facts: ArrayFacts) -> list[tuple[str, str]]:
     if facts.why_not:
         rows.append(("values", escaped(facts.why_not)))
     if not facts.stored:
-        rows.append(("state", f"{_state(facts)}{_way(facts)}"))
+        rows.append(("state", escaped(f"{_state(facts)}{_way(facts)}")))
         if facts.expression and not facts.is_given:
             rows.append(("made by", f"<code>{escaped(_shortened(facts.expression))}</code>"))
     return rows

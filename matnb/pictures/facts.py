@@ -33,6 +33,8 @@ class ArrayFacts:
         The elements as text, or those at the corners, or the first entries, where they are there.
     why_not
         Why no values are shown that are there.
+    error
+        What was raised where it was computed to be shown.
     is_given
         Whether a user gave the array, so that this process has it.
     is_open
@@ -58,6 +60,7 @@ class ArrayFacts:
     expression: str = ""
     value: str = ""
     why_not: str = ""
+    error: str = ""
     is_given: bool = False
     is_open: bool = False
     expected_bytes: int | None = None

@@ -98,9 +98,11 @@ class ResultView:
         first = f"result.{next(iter(kinds), '')}"
         self._note = "" if arrays or not kinds else f"made when it is used first, as in {first}"
         if arrays:
-            for name in wanted:
-                shown(self._fields[name].expression)  # computes what is cheap, below a loop too
-            self._note = looked(arrays, lambda: self._look(wanted), "numbers", f"{first}.compute() does it")
+            # Computes what is cheap, below a loop too.
+            raised = [shown(self._fields[name].expression).error for name in wanted]
+            self._note = next((f"numbers not computed: {one}" for one in raised if one), "") or looked(
+                arrays, lambda: self._look(wanted), "numbers", f"{first}.compute() does it"
+            )
 
     def _wanted(self, name: str) -> list[DistArray]:
         # The few numbers that are shown of a field.

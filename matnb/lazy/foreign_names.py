@@ -57,11 +57,12 @@ def instead_of(name: str, is_sparse: bool) -> str:
     function = getattr(np, name, None)
     if isinstance(function, np.ufunc) or (isinstance(function, Hashable) and function in FUNCTIONS):
         return f"write np.{name}({', '.join(['x', *_others(function)])})"
+    if is_sparse and (name == "data" or hasattr(sp.csr_array, name)):  # data are of each array
+        return f"x.to_scipy().{name} is SciPy's"
     if hasattr(np.ndarray, name):
         return f"compute first: x.{'toarray' if is_sparse else 'compute'}().{name}"
     if hasattr(sp.csr_array, name):
-        way = "x.to_scipy()" if is_sparse else "scipy.sparse.csr_array(x.compute())"
-        return f"{way}.{name} is SciPy's"
+        return f"scipy.sparse.csr_array(x.compute()).{name} is SciPy's"
     return ""
 
 

@@ -146,7 +146,7 @@ class FileFormatError(MatnbError, ValueError):
 
 
 class FileContentWarning(UserWarning):
-    """A file that was read, but may mean something else than it was read as."""
+    """A file or texts that were read, but may mean something else than they were read as."""
 
 
 class LostWriteWarning(UserWarning):

@@ -711,7 +711,7 @@ def open_table(
     choose("quoted_text", quoted_text, (True, False))
     before_header = _rows_before_header(header, names is not None)
     dialect = checked_dialect(delimiter, comment)
-    marks = checked_marks(decimal or ("," if thousands == "." else "."), thousands)
+    marks = checked_marks(decimal, thousands)
     encoding = checked_text(file, encoding_name(encoding))
     table = CsvTable(file, (), (), (), (), 0, dialect, MissingTexts(), 1, marks, encoding, quoted_text)
     first = first_line(table, skip, before_header)

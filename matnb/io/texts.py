@@ -64,13 +64,14 @@ USUAL_MARKS = Marks()
 
 
 def checked_marks(decimal: object, thousands: object) -> Marks:
-    """Return the marks of numbers.
+    """Return the marks of numbers: before the part below one a point, or a comma if points are thousands'.
 
     Raises
     ------
     OptionError
         For anything else than one character each, which no number has elsewhere, and two of them.
     """
+    decimal = decimal or ("," if thousands == "." else ".")
     for option, value in (("decimal", decimal), ("thousands", thousands)):
         if value is None and option == "thousands":
             continue

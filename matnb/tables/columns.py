@@ -15,12 +15,14 @@ import numpy.typing as npt
 from matnb.blocks.foreign import is_missing_value
 from matnb.errors import (
     DTypeError,
+    FileContentWarning,
     NotScalarError,
     OptionError,
     RangeError,
     ShapeError,
     UnsupportedError,
     suggestion,
+    warn,
 )
 from matnb.io.columns import by_code_point, places_among
 from matnb.io.durations import MOST_TIME, NO_TIME
@@ -31,7 +33,14 @@ from matnb.lazy.element_reads import chunks_of
 from matnb.lazy.foreign_names import refuse_dask
 from matnb.lazy.functions.mapping import replicated
 from matnb.tables.column_arrays import column_array
-from matnb.tables.conversions import number_way, numbers_in, times_in, zoned_times_in
+from matnb.tables.conversions import (
+    doubtful_points,
+    number_way,
+    numbers_in,
+    times_in,
+    whole_number_way,
+    zoned_times_in,
+)
 from matnb.tables.pandas_names import OF_COLUMNS, no_table_name
 from matnb.tables.showing import short_text
 from matnb.tables.strings import HasText
@@ -743,7 +752,9 @@ class TextColumn(HasText, OrderedColumn):
 
     # Numbers and times
 
-    def to_float(self, decimal: str = ".", thousands: str | None = None, errors: str = "raise") -> DistArray:
+    def to_float(
+        self, decimal: str | None = None, thousands: str | None = None, errors: str = "raise"
+    ) -> DistArray:
         """Return the texts as numbers, float64; NaN where they are missing.
 
         A sign of a currency in front or at the end is left out, "50%" is 0.5, "(3.50)" is -3.5, and the texts
@@ -752,7 +763,9 @@ class TextColumn(HasText, OrderedColumn):
         Parameters
         ----------
         decimal, thousands
-            The characters before the part below one, and between thousands; a space is of any width.
+            The characters before the part below one, a point or, if ``thousands`` is a point, a comma; and
+            between thousands, of which a space is of any width. Without either, numbers whose points may all
+            be between thousands, as in "1.200", are warned of.
         errors
             "raise", or "coerce" to make texts that are not numbers missing.
 
@@ -771,11 +784,13 @@ class TextColumn(HasText, OrderedColumn):
         texts = self._texts()
         found = numbers_in(texts, checked_marks(decimal, thousands), whole=False)
         self._check_converted(texts, found.is_null(), "a number", errors, number_way)
+        if decimal is None and thousands is None:
+            self._warn_of_points(texts, "to_float")
         values = found.to_numpy(zero_copy_only=False)
         return column_array(asarray(np.append(values, np.nan))[self.codes], self.name)  # type: ignore[no-any-return]
 
     def to_int(
-        self, decimal: str = ".", thousands: str | None = None, errors: str = "raise"
+        self, decimal: str | None = None, thousands: str | None = None, errors: str = "raise"
     ) -> DistArray | MaskedColumn:
         """Return the texts as whole numbers, int64, or uint64 if one is 2**63 or larger.
 
@@ -795,9 +810,9 @@ class TextColumn(HasText, OrderedColumn):
         """
         texts = self._texts()
         found = numbers_in(texts, checked_marks(decimal, thousands), whole=True)
-        self._check_converted(
-            texts, found.is_null(), "a whole number of 64 bits", errors, "to_float() takes others"
-        )
+        self._check_converted(texts, found.is_null(), "a whole number of 64 bits", errors, whole_number_way)
+        if decimal is None and thousands is None:
+            self._warn_of_points(texts, "to_int")
         from matnb.tables.masked import MaskedColumn  # which is a column
 
         gone = found.is_null().to_numpy(zero_copy_only=False)
@@ -892,6 +907,16 @@ class TextColumn(HasText, OrderedColumn):
         from pyarrow import compute
 
         return present(compute.utf8_trim_whitespace(self.labels.cast(pyarrow.string())), NO_VALUE)
+
+    def _warn_of_points(self, texts: pyarrow.Array, method: str) -> None:
+        if (found := doubtful_points(texts)) is not None:
+            name = f"column {self.name!r}" if self.name else "the column"
+            warn(
+                f"{name} may have points between thousands: {short_text(found[0])!r} was read as "
+                f'{float(found[1])}, {method}(thousands=".") reads '
+                f'{found[1].replace(".", "")}, {method}(decimal=".") the former',
+                FileContentWarning,
+            )
 
     def _check_converted(
         self, texts: pyarrow.Array, gone: pyarrow.Array, what: str, errors: str, way: Any

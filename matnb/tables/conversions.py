@@ -11,7 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import UnsupportedError
-from matnb.io.texts import WHOLE, WITH_OFFSET, Marks, integers_of, strings, values_in, without_thousands
+from matnb.io.texts import (
+    POINTS,
+    WHOLE,
+    WITH_OFFSET,
+    Marks,
+    integers_of,
+    strings,
+    values_in,
+    without_thousands,
+)
 
 if TYPE_CHECKING:
     import pyarrow
@@ -21,6 +30,7 @@ _IN_BRACKETS = r"^(\p{Sc}?)\s*\(([^()+-]*)\)$"
 # Between thousands stand spaces of several widths, and negative numbers may have a minus of their own.
 _SPACES, _MINUS = "[\u00a0\u2009\u202f]", "\u2212"
 _GROUPED = re.compile(r"\d,\d{3}(\D|$)")
+_POINTED = re.compile(r"(^|[^\d.])[1-9]\d{0,2}(\.\d{3})+([^\d.]|$)")
 _DECIMAL_COMMA = re.compile(r"\d\.\d{3},\d|(^|\D)\d*,(\d{1,2}|\d{4,})(\D|$)")
 
 
@@ -42,12 +52,9 @@ def numbers_in(texts: pyarrow.Array, marks: Marks, whole: bool) -> pyarrow.Array
     import pyarrow
     from pyarrow import compute
 
-    texts = compute.replace_substring(compute.utf8_trim_whitespace(texts), _MINUS, "-")
-    texts = compute.replace_substring_regex(texts, _IN_BRACKETS, r"-\1\2")
+    texts = _without_signs(texts)
     if marks.thousands == " ":
         texts = compute.replace_substring_regex(texts, _SPACES, " ")
-    texts = compute.replace_substring_regex(texts, r"^([+-]?)\s*\p{Sc}\s*([+-]?)", r"\1\2")
-    texts = compute.replace_substring_regex(texts, r"\s*\p{Sc}$", "")
     is_percent = compute.match_substring_regex(texts, r"[0-9.]\s*%$")
     texts = compute.if_else(is_percent, compute.replace_substring_regex(texts, r"\s*%$", ""), texts)
     texts, point = without_thousands(texts, marks), re.escape(marks.decimal)
@@ -65,6 +72,28 @@ def numbers_in(texts: pyarrow.Array, marks: Marks, whole: bool) -> pyarrow.Array
     made = plain.cast(pyarrow.float64())
     divided = compute.divide(made, 100.0)
     return compute.if_else(compute.and_(is_percent, has_exponent), divided, made)
+
+
+def _without_signs(texts: pyarrow.Array) -> pyarrow.Array:
+    # Without signs of currencies and brackets.
+    from pyarrow import compute
+
+    texts = compute.replace_substring(compute.utf8_trim_whitespace(texts), _MINUS, "-")
+    texts = compute.replace_substring_regex(texts, _IN_BRACKETS, r"-\1\2")
+    texts = compute.replace_substring_regex(texts, r"^([+-]?)\s*\p{Sc}\s*([+-]?)", r"\1\2")
+    return compute.replace_substring_regex(texts, r"\s*\p{Sc}$", "")
+
+
+def doubtful_points(texts: pyarrow.Array) -> tuple[str, str] | None:
+    """Return a text whose points may be between thousands, and its number; None if some point is not."""
+    from pyarrow import compute
+
+    plain = _without_signs(texts)
+    pointed = plain.filter(compute.match_substring(plain, "."))
+    if not compute.all(compute.match_substring_regex(pointed, POINTS)).as_py():
+        return None
+    place = compute.index(compute.match_substring_regex(plain, r"^[^.]*[.][0-9]{3}$"), True).as_py()
+    return None if place < 0 else (texts[place].as_py(), plain[place].as_py())
 
 
 def _integers(texts: pyarrow.Array) -> pyarrow.Array:
@@ -162,6 +191,14 @@ def number_way(texts: Sequence[str]) -> str:
         return 'thousands=" " and decimal="," read "1 234,5"'
     if any(_DECIMAL_COMMA.search(text) for text in texts):
         return 'decimal="," and thousands="." read "1.234,5"'
+    if any(_POINTED.search(text) for text in texts):
+        return 'thousands="." reads "1.234"'
     if any(_GROUPED.search(text) for text in texts):
         return 'thousands="," reads "1,234.5"'
     return 'x.str.replace("USD ", "") leaves words out'
+
+
+def whole_number_way(texts: Sequence[str]) -> str:
+    """Return what to write for texts that are no whole numbers as they are."""
+    is_pointed = any(_POINTED.search(text) for text in texts)
+    return 'thousands="." reads "1.234"' if is_pointed else "to_float() takes others"

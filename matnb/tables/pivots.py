@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,11 @@ from matnb.lazy.evaluator import shown
 from matnb.lazy.labels import are_same, difference
 from matnb.ops.diagonals import DiagonalMatrix
 from matnb.pictures.arrays import array_html, array_text
-from matnb.tables.groups import Keyed
+from matnb.tables.groups import Keyed, keyed
 from matnb.tables.showing import label_text, labeled_html, labeled_text, looked, value_text
+
+if TYPE_CHECKING:
+    from matnb.tables.table import Table
 
 Labels = npt.NDArray[Any]
 _SHOWN_ROWS, _SHOWN_COLUMNS = 8, 12
@@ -318,3 +321,19 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Pivot, f"__{_name}__", _aligned(f"__{_name}__"))
 for _name in ("astype", "prune", "eliminate_zeros", "select", "pattern"):
     setattr(Pivot, _name, _same_places(_name))
+
+
+def with_nan(cells: Table, names: Sequence[str], values: str) -> Table:
+    """Return results of pairs without the keys, of columns, all of whose results are missing.
+
+    The others are kept if they are missing, in a column of floats with NaN; without such, whole numbers are
+    whole numbers.
+    """
+    is_missing: Any = cells._missing(values)
+    if is_missing is None or not len(cells) or not bool(is_missing.any()):
+        return cells.dropna()
+    keep: Any = is_missing == is_missing
+    for name in names:
+        key = keyed(cells, [name])
+        keep = keep & (key.groups.sum((~is_missing).astype(np.int64)) > 0)[key.numbers]
+    return cells._rows(keep) if bool((is_missing & keep).any()) else cells.dropna()

@@ -40,7 +40,7 @@ from matnb.tables.joining import merge
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.outgoing import pandas_types, with_strings
 from matnb.tables.pandas_names import OF_TABLES, ONE_HOT, no_table_name
-from matnb.tables.pivots import Pivot, pivoted
+from matnb.tables.pivots import Pivot, pivoted, with_nan
 from matnb.tables.row_orders import check_order, reordered
 from matnb.tables.showing import looked, table_html, table_text, takes_long, value_text
 from matnb.tables.sorting import nlargest, nsmallest, sort_values
@@ -417,7 +417,9 @@ class Table(FrameMethods):
             Names of the columns whose distinct values, ascending, label the rows and columns of the matrix.
             Table rows where either is missing are left out.
         values
-            The numeric column to store; None counts rows. Missing values are skipped.
+            The numeric column to store; None counts rows. Missing values are skipped: where rows have no
+            others, sums are 0 and what else is combined is NaN, stored, as in pandas. Rows and columns
+            without any value are left out. Elements without rows are 0 and not stored.
         combine
             How several values for one element are combined: "sum", in the dtype of ``np.sum``, "min", "max",
             "first", "last", or "error" to raise; also "mean", "median", "std" and other methods of groups.
@@ -436,7 +438,7 @@ class Table(FrameMethods):
         OptionError
             For another ``combine``, and for labels that are missing values or repeat.
         DTypeError
-            For ``values`` that are not numbers.
+            For ``values`` that are not numbers, and whole numbers beside NaN that float64 does not hold.
 
         Examples
         --------
@@ -452,19 +454,22 @@ class Table(FrameMethods):
         array([[0, 1],
                [0, 0]])
         """
-        if combine in METHODS and combine not in _COMBINED:
-            if values is None:
-                raise OptionError(f"pivot(combine={combine!r}): give values=, the column that it is of")
-            found = self.groupby([rows, columns])[values].agg(combine)
-            return found.pivot(
-                rows, columns, values, "error", row_labels=row_labels, column_labels=column_labels
-            )
-        if combine not in _COMBINED:
+        if combine not in (*_COMBINED, *METHODS):
             raise OptionError(
                 f"pivot(combine={combine!r}): {suggestion(combine, dict.fromkeys((*_COMBINED, *METHODS)))}"
             )
+        if values is None and combine not in _COMBINED:
+            raise OptionError(f"pivot(combine={combine!r}): give values=, the column that it is of")
         used = [rows, columns] if values is None else [rows, columns, values]
-        table = Table({name: self[name] for name in used}, self._complete).dropna()
+        table = Table({name: self[name] for name in used}, self._complete)
+        may_miss = combine not in _COMBINED or (values is not None and table._missing(values) is not None)
+        if values is not None and combine not in ("sum", "error") and may_miss:
+            axes = {rows: row_labels, columns: column_labels}
+            found = table.groupby([rows, columns])[values].agg(combine)
+            table = with_nan(found, [name for name, given in axes.items() if given is None], values)
+            combine = "error"
+        else:
+            table = table.dropna()
         if values is not None and not _is_numeric(table[values], booleans=True):
             raise DTypeError(f"pivot: column {values!r} is {_word(table[values])}, not numeric")
         stored: Any = np.ones((), np.int64) if values is None else asarray(table[values])

@@ -292,22 +292,9 @@ class TimeColumn(HasTimes, OrderedColumn):
             fine = finer(unit, "s")
             count *= unit_ratio(unit, fine)
             if offset is None:
-                return self._instant_of(count, fine, value), fine
+                return _instant_of(self, count, fine, value), fine
             return count - offset * PER_SECOND[fine], fine
         return count, unit
-
-    def _instant_of(self, wall: int, unit: str, value: object) -> int:
-        given = np.array([wall])
-        instant = instants_of(given, unit, self.zone)
-        is_two = shown_twice(given, unit=unit, zone=self.zone)[0]
-        if not is_two and instant + offsets_from_utc(instant, unit, self.zone) == given:
-            return int(instant[0])
-        shown = TimeColumn(self.codes, self.word, unit, zone=self.zone).texts_of(instant)[0]
-        say = twice_shown if is_two else never_shown
-        raise DTypeError(
-            f"{shown_value(value)} beside a column of {self._word()}: {say(wall, unit, self.zone)}; write an "
-            f'offset, as in "{shown}"'
-        )
 
     def _other(self, value: object) -> tuple[TimeColumn, TimeColumn | int]:
         # This column and another, or a scalar's number, in one unit.
@@ -564,6 +551,20 @@ def times_as(column: TimeColumn, dtype: Any) -> Any:
         else "x.year, x.hour and so on are numbers"
     )
     raise DTypeError(f"astype({dtype!r}) of a column of {column._word()}: {way}")
+
+
+def _instant_of(column: TimeColumn, wall: int, unit: str, value: object) -> int:
+    given = np.array([wall])
+    instant = instants_of(given, unit, column.zone)
+    is_two = shown_twice(given, unit=unit, zone=column.zone)[0]
+    if not is_two and instant + offsets_from_utc(instant, unit, column.zone) == given:
+        return int(instant[0])
+    shown = TimeColumn(column.codes, column.word, unit, zone=column.zone).texts_of(instant)[0]
+    say = twice_shown if is_two else never_shown
+    raise DTypeError(
+        f"{shown_value(value)} beside a column of {column._word()}: {say(wall, unit, column.zone)}; write an "
+        f'offset, as in "{shown}"'
+    )
 
 
 def finer(one: str, other: str) -> str:

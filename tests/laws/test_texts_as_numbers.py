@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
-from matnb.errors import DTypeError, OptionError, UnsupportedError
+from matnb.errors import DTypeError, FileContentWarning, OptionError, UnsupportedError
 
 SMALL = settings(max_examples=12)
 MISSING = st.sampled_from([None, "", "NA", "n/a", " "])
@@ -63,7 +63,7 @@ def test_numbers_with_signs_of_currencies(drawn: list[Any], marks: tuple[str, st
 def test_percents_are_rounded_once(drawn: list[Any]) -> None:
     texts = [f"{number}%" if is_percent else f"{number}" for number, is_percent in drawn]
     expected = [float(number / 100 if is_percent else number) for number, is_percent in drawn]
-    assert column(texts).to_float().compute().tolist() == expected
+    assert column(texts).to_float(decimal=".").compute().tolist() == expected
 
 
 @SMALL
@@ -236,3 +236,26 @@ def test_texts_with_offsets_have_a_zone() -> None:
     assert x.hour.compute().tolist()[:2] == [10, 12]
     y = column(["2020-06-01 10:00:00+02:00"]).to_datetime()
     assert (y.zone, int(y.hour.compute()[0]), int(y.to_zone("UTC").hour.compute()[0])) == ("+02:00", 10, 8)
+
+
+@pytest.mark.parametrize("texts", [["1.200 €", "3.500 €"], ["-1.000", "7", None], ["(12.345)", "999"]])
+def test_points_that_may_be_between_thousands_are_told(texts: list[Any]) -> None:
+    x = column(texts)
+    for read in (x.to_float, lambda: x.astype(float)):
+        with pytest.warns(FileContentWarning, match=r"may have points.*to_float\(thousands=\".\"\) reads"):
+            read()
+    bare = [0 if text is None else int(re.sub(r"[^\d]", "", text)) for text in texts]
+    found = np.abs(np.nan_to_num(x.to_float(thousands=".").compute()))
+    assert found.tolist() == bare
+    whole = x.to_int(thousands=".")
+    assert np.abs(np.asarray(whole.fillna(0))).tolist() == bare
+    x.to_float(decimal=".")  # without a warning, which would be an error
+
+
+def test_whole_numbers_of_points_are_told_and_other_points_are_not() -> None:
+    with pytest.warns(FileContentWarning, match="1.000.*read as 1.0"):
+        assert column(["1.000"]).to_int().compute().tolist() == [1]
+    with pytest.raises(DTypeError, match=r'thousands="\." reads'):
+        column(["1.234"]).to_int()
+    for text in ("0.125", "1.25", "1234.567", "1.2345"):
+        assert column([text, "1.200"]).to_float().compute().tolist() == [float(text), 1.2]

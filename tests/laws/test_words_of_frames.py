@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 import matnb as mn
-from matnb.errors import FileContentWarning, MatnbError
+from matnb.errors import ArgumentError, FileContentWarning, MatnbError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -229,15 +229,35 @@ def test_rows_are_dropped_as_in_pandas(rows: list[Any], thresh: int) -> None:
     assert t.describe(include="all").columns[1:] == t.columns
 
 
-@settings(max_examples=6)
-@given(ROWS)
-def test_pivots_of_means_are_those_of_pandas(rows: list[Any]) -> None:
-    frame = frame_of(rows).dropna().reset_index(drop=True)
-    if not len(frame):
+@settings(max_examples=12)
+@given(ROWS, st.sampled_from(["mean", "min", "max", "first", "last", "median", "std", "nunique", "count"]))
+def test_pivots_are_those_of_pandas(rows: list[Any], combine: str) -> None:
+    frame = frame_of(rows).dropna(subset=["zone", "text"]).reset_index(drop=True)
+    if frame["tip"].isna().all():
         return
-    made = mn.table(frame).pivot("zone", "text", "tip", combine="mean")
-    wanted = frame.pivot_table(index="zone", columns="text", values="tip", aggfunc="mean").fillna(0)
-    np.testing.assert_allclose(np.asarray(made), wanted.to_numpy())
+    made = mn.table(frame).pivot("zone", "text", "tip", combine=combine)
+    wanted = frame.pivot_table(index="zone", columns="text", values="tip", aggfunc=combine)
+    pairs = set(zip(frame["zone"], frame["text"], strict=True))
+    assert made.row_labels.tolist() == wanted.index.tolist()
+    assert made.column_labels.tolist() == wanted.columns.tolist()
+    for (row, column), found in np.ndenumerate(np.asarray(made)):
+        pair = wanted.index[row], wanted.columns[column]
+        np.testing.assert_allclose(found, wanted.loc[pair] if pair in pairs else 0)
+
+
+def test_elements_of_missing_values_alone_are_nan_and_whole_numbers_stay_so() -> None:
+    rows = {"a": ["x", "x", "y", "z"], "b": [1, 2, 1, 3]}
+    some = pd.array([None, 2, 3, None], "Int64")
+    P = mn.table({**rows, "v": some}).pivot("a", "b", "v", combine="max")
+    np.testing.assert_array_equal(np.asarray(P), [[np.nan, 2], [3, 0]])
+    assert P.row_labels.tolist() == ["x", "y"]
+    assert np.asarray(mn.table({**rows, "v": some}).pivot("a", "b", "v")).tolist() == [[0, 2], [3, 0]]
+    large = pd.array([2**60 + 1, 2, 3, None], "Int64")
+    assert (
+        int(np.asarray(mn.table({**rows, "v": large}).pivot("a", "b", "v", combine="min"))[0, 0]) == 2**60 + 1
+    )
+    with pytest.raises(ArgumentError, match="elements without rows are 0"):
+        mn.table(rows).pivot("a", "b", fill_value=0)
 
 
 def test_groupers_and_bins_of_pandas_are_told_as_groups() -> None:

@@ -91,10 +91,7 @@ _OF_FUNCTIONS = {
     ),
     "quantile": _ways({"interpolation method": "leave it out: it is linear", "numeric_only": "leave it out"}),
     "pivot": _ways(
-        {
-            "fill_value": "leave it out: elements without rows are 0, of missing values alone NaN",
-            "margins": "write P.sum(axis=1) and P.sum(axis=0)",
-        }
+        {"fill_value": "leave it out: elements without rows are 0, of missing values alone NaN"}
     ),
     "to_datetime": _ways({"dayfirst": "format", "utc": 'write t["pickup"].dt.tz_localize("UTC")'}),
     "pagerank": _ways({"alpha damping_factor d c": "damping", "nstart": "start", **_WEIGHTS}),

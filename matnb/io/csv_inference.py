@@ -247,6 +247,7 @@ def _warn_of_doubts(
     from pyarrow import compute
 
     doubts: dict[str, list[str]] = {}
+    is_split = table.dialect.delimiter != ","  # else numbers with commas need quotes
     wanted, firsts = dict(table.wanted), []
     are_all_quoted = all(
         len(one) and quoted[place] == compute.sum(compute.not_equal(one, ""), min_count=0).as_py()
@@ -259,7 +260,7 @@ def _warn_of_doubts(
             continue
         distinct = _values(table, place, column)
         odd = distinct.filter(compute.invert(compute.match_substring_regex(distinct, NUMBER)))
-        said = ""
+        said, in_quotes = "", ", with quoted_text=False, as some are in quotes" if quoted[place] else ""
         if not quoted[place] and len(odd) and is_number.true_count > 1 and not _any_other(odd, SYMBOL):
             symbols = ", ".join(sorted(map(repr, odd.to_pylist()[:5])))
             said = f"with numbers but for {symbols}: na_values=[{symbols}] takes these for missing values"
@@ -272,18 +273,25 @@ def _warn_of_doubts(
             said = f"with numbers but in the first row: {way}"
         elif len(distinct) and not len(odd) and are_all_quoted and not _any_match(distinct, CODE):
             said = "with numbers in quotes, as all fields are: quoted_text=False reads numbers"
+        elif (
+            in_quotes
+            and not table.marks.are_usual
+            and values_in(distinct, "float64", table.marks) is not None
+        ):
+            said = "with numbers in quotes: quoted_text=False reads numbers"
         elif len(odd) and not _any_other(odd, "^'.*'$"):
             way = 'mn.table(pandas.read_csv(path, quotechar="\'")) reads the file in this process'
             said = f"with single quotes, which quote nothing here: {way}"
         elif table.marks in (Marks(), Marks(",")) and _are_pointed(distinct):
-            said = f'with numbers such as {distinct[0].as_py()!r}: thousands="." says what the point is'
+            first = repr(distinct[0].as_py())
+            said = f'with numbers such as {first}: thousands="." says what the point is{in_quotes}'
         elif table.marks.are_usual and any(
             values_in(distinct, "float64", one) is not None for one in _COMMA_MARKS
         ):
             said = (
                 (
                     f"with numbers such as {distinct[0].as_py()!r}: "
-                    'decimal="," or thousands="," says what the comma is'
+                    f'decimal="," or thousands="," says what the comma is{in_quotes * is_split}'
                 )
                 if _any_match(distinct, ",")
                 else ""

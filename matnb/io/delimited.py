@@ -88,11 +88,6 @@ _SAYS = {
 _INTEGERS, _NUMBERS = ("int64", "uint64"), ("int64", "uint64", "float64")
 
 
-_WAYS_OF_NAMES = (
-    "names=[...] with header=0 gives each a name of its own, header=None reads the line as a row, "
-)
-
-
 @dataclass(frozen=True)
 class CsvTable(TableSource):
     """A CSV file.
@@ -736,7 +731,7 @@ def open_table(
         if isinstance(names, str) or (before_header is None and len(names) != len(found)):
             raise OptionError(f"{file.shown}: names={names!r}: give a list of {len(found)} names")
         found = tuple(map(str, names))
-    picked = picked_columns(file, found, columns, _WAYS_OF_NAMES)
+    picked = picked_columns(file, found, columns, _ways_of_names(found))
     read = [found[column] for column in picked]
     table = replace(
         table,
@@ -765,6 +760,12 @@ def _rows_before_header(header: object, has_names: bool) -> int | None:
             "second line of names is left out by skip=[1]"
         )
     return 0 if header is True else header
+
+
+def _ways_of_names(names: Sequence[str]) -> str:
+    title = "skip=1 leaves out a title line, " if names.count("") >= len(names) - 1 else ""
+    own = "names=[...] with header=0 gives each a name of its own, header=None reads the line as a row"
+    return f"{title}{own}, "
 
 
 def _dates(file: File, parse_dates: object, names: Sequence[str]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
@@ -43,7 +43,8 @@ class ColumnArray(DistArray):
     Missing values, which are NaN, are skipped by ``sum prod mean std var min max any all argmin argmax``
     unless ``skipna=False``, and by ``median quantile count nunique idxmin idxmax`` in any case; ``cumsum
     cumprod cummin cummax`` leave them where they are. ``std`` and ``var`` have ``ddof=1``. NumPy's functions
-    of these names skip missing values too, with NumPy's ``ddof=0``, as they do in a Series. What operators,
+    of these names skip missing values too, with NumPy's ``ddof=0``, as they do in a Series; ``np.median``,
+    ``np.ptp`` and ``np.quantile`` do not, neither here nor there. What operators,
     ufuncs, NumPy's functions and indexing make of a column is a column; ``mn.asarray(column)`` is an array,
     to which NumPy's rules apply.
 
@@ -86,6 +87,11 @@ class ColumnArray(DistArray):
     def copy(self, order: str = "C") -> Self:
         """Return a column with the same values; later assignments to either do not affect the other."""
         return type(self)(self._expression, self.name, self._is_complete)
+
+    @property
+    def empty(self) -> bool:
+        """Whether it has no values."""
+        return not len(self)
 
     @property
     def _is_complete(self) -> bool:
@@ -199,7 +205,9 @@ def _statistic(name: str) -> Any:
             return asarray(np.nan)
         options.pop("numeric_only", None)  # which they are
         least = options.pop("min_count", 0) if name in ("sum", "prod") else 0
-        if least > 0:  # as pandas has it: of fewer values there is none
+        if self._is_complete and len(self) < least:
+            return asarray(np.nan)
+        if least > 0 and not self._is_complete:  # as pandas has it: of fewer values there is none
             return np.where(self.count() >= least, method(self, *args, skipna=skipna, **options), np.nan)
         return recorded(all_of if not skipna or self._is_complete else skipping)(self, *args, **options)
 
@@ -237,11 +245,6 @@ def _truth(name: str) -> Any:
     return _with_skipna(getattr(DistArray, name), doc)(method)
 
 
-def _spread(column: ColumnArray, *args: Any, **options: Any) -> Any:
-    greatest, least = (recorded(one)(column, *args, **options) for one in (np.nanmax, np.nanmin))
-    return cast(Any, greatest) - least
-
-
 def _by_numpy(name: str) -> Callable[..., Any]:
     # NumPy's function, with its own ddof.
     method = getattr(ColumnArray, name)
@@ -275,6 +278,4 @@ for _name in _KEPT:
 
 _FUNCTIONS: dict[Callable[..., object], Callable[..., Any]] = {
     **{getattr(np, name): _by_numpy(name) for name in (*_SKIPPING, "any", "all", "cumsum", "cumprod")},
-    np.median: recorded(np.nanmedian),
-    np.ptp: _spread,
 }

@@ -100,6 +100,21 @@ class Column:
         """Its length, as a tuple."""
         return self.codes.shape
 
+    @property
+    def size(self) -> int:
+        """How many values it has, missing ones too."""
+        return len(self)
+
+    @property
+    def ndim(self) -> int:
+        """How many axes it has: one."""
+        return 1
+
+    @property
+    def empty(self) -> bool:
+        """Whether it has no values."""
+        return not len(self)
+
     def __len__(self) -> int:
         return self.codes.shape[0]
 
@@ -375,13 +390,21 @@ class Column:
         """
         return _values().counted(self, self.name or "value", normalize, ascending, dropna)  # type: ignore[no-any-return]
 
-    def min(self) -> Any:
-        """Compute the least value, skipping missing ones; None of text, NaT of times, if there is none."""
-        return _values().extreme(self, np.min)
+    # NumPy's functions of these names give axis=, out= and dtype=, of which there is no choice.
 
-    def max(self) -> Any:
-        """Compute the greatest value, skipping missing ones; None of text, NaT of times, if there is none."""
-        return _values().extreme(self, np.max)
+    def min(self, axis: int | None = None, out: None = None, *, skipna: bool = True) -> Any:
+        """Compute the least value; None of text, NaT of times, if there is none.
+
+        Missing values are skipped; with ``skipna=False`` the result is missing where one is.
+        """
+        return _values().extreme(self, "min", axis, out, skipna)
+
+    def max(self, axis: int | None = None, out: None = None, *, skipna: bool = True) -> Any:
+        """Compute the greatest value; None of text, NaT of times, if there is none.
+
+        Missing values are skipped; with ``skipna=False`` the result is missing where one is.
+        """
+        return _values().extreme(self, "max", axis, out, skipna)
 
     def idxmin(self) -> int:
         """Compute the first row that has the least value."""
@@ -391,25 +414,37 @@ class Column:
         """Compute the first row that has the greatest value."""
         return _values().place_of_extreme(self, np.argmax, "idxmax")  # type: ignore[no-any-return]
 
-    def mean(self) -> Any:
-        """Return the mean of times or durations; missing values are skipped."""
-        return _values().statistic(self, "mean")
+    def mean(
+        self, axis: int | None = None, dtype: None = None, out: None = None, *, skipna: bool = True
+    ) -> Any:
+        """Return the mean of times or durations; missing values are skipped unless ``skipna=False``."""
+        return _values().statistic(self, "mean", axis, out, skipna)
 
-    def sum(self) -> Any:
-        """Return the sum of durations; missing values are skipped."""
-        return _values().statistic(self, "sum")
+    def sum(
+        self, axis: int | None = None, dtype: None = None, out: None = None, *, skipna: bool = True,
+        min_count: int = 0,
+    ) -> Any:  # fmt: skip
+        """Return the sum of durations; missing values are skipped unless ``skipna=False``.
 
-    def std(self, ddof: int = 1) -> Any:
+        Of fewer values than ``min_count`` it is NaT.
+        """
+        found = _values().statistic(self, "sum", axis, out, skipna)
+        return found if min_count <= 0 or int(self.count()) >= min_count else found + np.timedelta64("NaT")
+
+    def std(
+        self, axis: int | None = None, dtype: None = None, out: None = None, ddof: int = 1, *,
+        skipna: bool = True,
+    ) -> Any:  # fmt: skip
         """Return the standard deviation of times or durations, a duration; missing values are skipped."""
-        return _values().statistic(self, "std", ddof=ddof)
+        return _values().statistic(self, "std", axis, out, skipna, ddof=ddof)
 
-    def median(self) -> Any:
+    def median(self, axis: int | None = None, out: None = None, *, skipna: bool = True) -> Any:
         """Return the median of numbers, times or durations; missing values are skipped."""
-        return _values().statistic(self, "median")
+        return _values().statistic(self, "median", axis, out, skipna)
 
     def quantile(self, q: Any = 0.5) -> Any:
         """Return one quantile, or an array of several; missing values are skipped."""
-        return _values().statistic(self, "quantile", q)
+        return _values().statistic(self, "quantile", q=q)
 
     def mode(self) -> npt.NDArray[Any]:
         """Compute the most frequent values, ascending; several if equally many."""
@@ -663,6 +698,14 @@ class OrderedColumn(Column, ABC):
         )
 
     __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __and__
+
+    def argmin(self, axis: int | None = None, out: None = None) -> int:
+        """Compute the first row that has the least value, as ``idxmin`` does."""
+        return self.idxmin()
+
+    def argmax(self, axis: int | None = None, out: None = None) -> int:
+        """Compute the first row that has the greatest value, as ``idxmax`` does."""
+        return self.idxmax()
 
 
 class TextColumn(HasText, OrderedColumn):

@@ -446,6 +446,8 @@ def _extreme(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _spread(column: Any, axis: int | None = None, out: Any = None, **options: Any) -> Any:
+    if bool(column.missing.any()):
+        return np.ptp(column.to_float(), axis, out, **options)
     greatest, least = (function(column, axis=axis, **options) for function in (np.max, np.min))
     return np.subtract(greatest, least, out=out)
 
@@ -486,7 +488,8 @@ _STATISTICS: dict[Callable[..., Any], Callable[..., Any]] = {
     **dict.fromkeys((np.mean, np.nanmean), _of_filled(np.nanmean, MaskedColumn.to_float)),
     **dict.fromkeys((np.std, np.nanstd), _of_filled(np.nanstd, MaskedColumn.to_float)),
     **dict.fromkeys((np.var, np.nanvar), _of_filled(np.nanvar, MaskedColumn.to_float)),
-    **dict.fromkeys((np.median, np.nanmedian), _of_filled(np.nanmedian, MaskedColumn.__matnb_array__)),
+    np.nanmedian: _of_filled(np.nanmedian, MaskedColumn.__matnb_array__),
+    np.median: _of_filled(np.median, MaskedColumn.__matnb_array__),
     np.ptp: _spread,
     **dict.fromkeys((np.argmin, np.nanargmin), _place_of_extreme(np.argmin)),
     **dict.fromkeys((np.argmax, np.nanargmax), _place_of_extreme(np.argmax)),
@@ -529,6 +532,10 @@ def _method(name: str, found: Callable[..., Any], all_of: Callable[..., Any], dd
     options = {} if ddof is None else {"ddof": ddof}
 
     def method(self: MaskedColumn, *args: Any, skipna: bool = True, **given: Any) -> Any:
+        given.pop("numeric_only", None)  # which they are
+        least = given.pop("min_count", 0) if name in ("sum", "prod") else 0
+        if least > 0 and int(self.count()) < least:
+            return asarray(np.nan)
         if skipna:
             return found(self, *args, **options | given)
         return all_of(plain_array(self.to_float()), *args, **options | given)

@@ -119,12 +119,24 @@ def most_frequent(column: Column) -> npt.NDArray[Any]:
     return np.asarray(sizes["value"][counts == counts.max()])
 
 
-def extreme(column: Column, find: Callable[..., Any]) -> Any:
+def extreme(column: Column, name: str, axis: object, out: object, skipna: bool) -> Any:
     """Return the least or greatest value as NumPy's; None of text, NaT of times, where there is none."""
+    _check_whole(name, axis, out)
     there = as_column(column.dropna())
-    if not len(there):
-        return np.datetime64("NaT") if isinstance(column, TimeColumn) else None
-    return there._here(np.asarray(find(there.codes)).reshape(1))[0]
+    if not len(there) or not (skipna or len(there) == len(column)):
+        return _no_value(column)
+    return there._here(np.asarray(getattr(np, name)(there.codes)).reshape(1))[0]
+
+
+def _check_whole(name: str, axis: object, out: object) -> None:
+    if axis not in (None, 0, -1) or out is not None:
+        raise OptionError(f"{name} of a column has one axis, and no out=: leave both out")
+
+
+def _no_value(column: Column, word: str = "") -> Any:
+    if not isinstance(column, TimeColumn):
+        return None
+    return np.array(NO_TIME).view(f"{word or column.word}64[{column.unit}]")[()]
 
 
 def place_of_extreme(column: Column, find: Callable[..., Any], name: str) -> int:
@@ -147,26 +159,33 @@ def place_of_extreme(column: Column, find: Callable[..., Any], name: str) -> int
 # hold times; those of dates are in seconds.
 
 
-def statistic(column: Column, name: str, *arguments: Any, **options: Any) -> Any:
+def statistic(
+    column: Column, name: str, axis: object = None, out: object = None, skipna: bool = True, **options: Any
+) -> Any:
     """Return what a function of NumPy's gives of a column's numbers, times or durations that are there.
 
     Raises
     ------
     DTypeError
         For a column of text, and a sum of times.
+    OptionError
+        For another axis than the one there is, and an array to write to.
     """
+    _check_whole(name, axis, out)
     if isinstance(column, TimeColumn):
-        return _of_times(column, name, lambda x: getattr(np, name)(x, *arguments, **options))
+        if name == "sum" and column.word == "datetime":
+            raise DTypeError(
+                f"sum of a column of {column._word()}: times cannot be added; x.mean() is their mean"
+            )
+        if not skipna and column.may_miss and bool(column.missing.any()):
+            return _no_value(column, "timedelta" if name == "std" else "")
+        return _of_times(column, name, lambda x: getattr(np, name)(x, **options))
     if isinstance(column, TextColumn):
         raise DTypeError(f"{name} of a column of text: x.to_float() are numbers, x.value_counts() counts")
-    return getattr(np, f"nan{name}")(column._plain(), *arguments, **options)
+    return getattr(np, f"nan{name}" if skipna else name)(column._plain(), **options)
 
 
 def _of_times(column: TimeColumn, name: str, find: Callable[[Any], Any]) -> Any:
-    if name == "sum" and column.word == "datetime":
-        raise DTypeError(
-            f"sum of a column of {column._word()}: times cannot be added; x.mean() is their mean"
-        )
     unit = "s" if column.unit == "D" else column.unit
     there = as_column(column.to_unit(unit).dropna())
     codes: Any = there.codes

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
+from matnb.errors import DTypeError, OptionError
 
 POOLS: dict[str, tuple[str, list[Any]]] = {
     "floats": ("float64", [1.5, -2.0, 0.0, 3.25, 1e6]),
@@ -161,3 +162,74 @@ def test_a_column_that_is_changed_is_known_to_miss_values() -> None:
     assert float(np.sum(column)) == 6.0
     assert np.clip(column, 0, 3, out=column) is column
     assert column.compute().tolist()[:2] == [3.0, 2.0]
+
+
+OTHERS = {
+    "times": pd.Series(pd.to_datetime(["2020-01-01", None, "2021-01-01", "2020-02-02"])),
+    "zoned": pd.Series(pd.to_datetime(["2020-01-01", None, "2021-01-01"])).dt.tz_localize("Europe/Berlin"),
+    "durations": pd.Series(pd.to_timedelta([1, None, 7, 3], unit="h")),
+    "text": pd.Series(["b", None, "c", "a"]),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+@pytest.mark.parametrize("name", ["min", "max", "mean", "std", "sum", "median", "argmin", "argmax"])
+def test_functions_and_methods_of_times_and_text_are_those_of_pandas(kind: str, name: str) -> None:
+    values = OTHERS[kind]
+    column = mn.table({"x": values})["x"]
+    calls = [lambda x: getattr(x, name)()]
+    calls += [] if name == "median" else [lambda x: getattr(np, name)(x)]  # NumPy has none of times
+    calls += [] if "arg" in name else [lambda x: getattr(x, name)(skipna=False)]
+    for call in calls:
+        try:
+            expected = call(values)
+        except TypeError:
+            with pytest.raises(DTypeError):
+                call(column)
+            continue
+        if kind == "text" and name == "sum":
+            continue  # which is one text of all
+        found = call(column)
+        if pd.isna(expected):
+            assert pd.isna(found)
+        elif isinstance(expected, str | int | np.integer):
+            assert found == expected
+        else:
+            unit = type(expected)
+            assert abs(unit(found) - expected) <= pd.Timedelta("1us")
+
+
+def test_what_skips_missing_values_is_what_does_in_pandas() -> None:
+    for values in (pd.Series([1.0, None, 4.0, 2.0]), pd.Series([1, None, 4, 2], dtype="Int64")):
+        x = mn.table({"x": values})["x"]
+        for name, arguments in (("median", ()), ("ptp", ()), ("percentile", (50,)), ("quantile", (0.5,))):
+            assert np.isnan(getattr(np, name)(x, *arguments)), name
+        assert float(x.median()) == float(np.nanmedian(x)) == values.median() == 2
+        assert np.isnan(x.median(skipna=False))
+        assert float(np.ptp(x.dropna())) == 3
+    assert int(np.ptp(mn.table({"x": pd.array([2**60 + 1, 1], "Int64")})["x"])) == 2**60
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "float64", "int64", "bool", "m8[us]"])
+@pytest.mark.parametrize("least", [0, 1, 4, 9])
+def test_sums_of_too_few_values_are_missing(dtype: str, least: int) -> None:
+    given = [1, 0, 1, 1] if dtype in ("int64", "bool") else [1, None, 1, 1]
+    values = pd.Series(given, dtype=dtype)
+    found, expected = mn.table({"x": values})["x"].sum(min_count=least), values.sum(min_count=least)
+    assert pd.isna(np.asarray(found)[()]) if pd.isna(expected) else found == expected
+    if not pd.isna(expected) and dtype in ("Int64", "int64"):
+        assert np.asarray(found).dtype.kind == "i"
+
+
+def test_columns_of_all_types_have_a_size() -> None:
+    for values in (
+        *OTHERS.values(),
+        pd.Series([1, None], dtype="Int64"),
+        pd.Series([1.5]),
+        pd.Series([True]),
+    ):
+        x = mn.table({"x": values})["x"]
+        for name in ("size", "ndim", "shape", "empty"):
+            assert getattr(x, name) == getattr(values, name), name
+    with pytest.raises(OptionError, match="one axis"):
+        mn.table({"x": OTHERS["times"]})["x"].max(axis=1)

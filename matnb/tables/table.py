@@ -454,12 +454,7 @@ class Table(FrameMethods):
         array([[0, 1],
                [0, 0]])
         """
-        if combine not in (*_COMBINED, *METHODS):
-            raise OptionError(
-                f"pivot(combine={combine!r}): {suggestion(combine, dict.fromkeys((*_COMBINED, *METHODS)))}"
-            )
-        if values is None and combine not in _COMBINED:
-            raise OptionError(f"pivot(combine={combine!r}): give values=, the column that it is of")
+        _check_combined(combine, values)
         used = [rows, columns] if values is None else [rows, columns, values]
         table = Table({name: self[name] for name in used}, self._complete)
         may_miss = combine not in _COMBINED or (values is not None and table._missing(values) is not None)
@@ -847,6 +842,15 @@ def _count(n: object) -> int:
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
         raise OptionError(f"n={n!r}: give a number of rows, from 0 on")
     return int(n)
+
+
+def _check_combined(combine: str, values: str | None) -> None:
+    if combine not in (*_COMBINED, *METHODS):
+        raise OptionError(
+            f"pivot(combine={combine!r}): {suggestion(combine, dict.fromkeys((*_COMBINED, *METHODS)))}"
+        )
+    if values is None and combine not in _COMBINED:
+        raise OptionError(f"pivot(combine={combine!r}): give values=, the column that it is of")
 
 
 def _is_numeric(one: DistArray | Column, booleans: bool = False) -> bool:

@@ -102,6 +102,25 @@ def test_an_unknown_parameter_is_refused_with_those_there_are(tmp_path, capsys):
     assert capsys.readouterr().err == f"matnb report: {path} has no parameter 'm'; it has n, name\n"
 
 
+@pytest.mark.parametrize("option", ["-p", "--parameter"])
+def test_an_equals_sign_is_answered_with_how_a_parameter_is_given(capsys, option):
+    with pytest.raises(SystemExit) as ended:
+        main(["report", option, "top=3", "book.ipynb"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith(f"{option} top=3: write {option} top 3\n")
+    assert main(["report", "nowhere.ipynb", option, "where", "a=3"]) == 2  # a value may have one
+    assert "nowhere.ipynb: no such notebook" in capsys.readouterr().err
+
+
+def test_another_file_is_told_in_a_line(tmp_path):
+    script = tmp_path / "job.py"
+    script.write_text("print(1)")
+    done = subprocess.run(
+        [sys.executable, "-m", "matnb", "report", script], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == f"matnb report: {script}: this is not a Jupyter notebook\n"
+
+
 def test_parameters_that_are_no_plain_python_are_told(tmp_path, capsys):
     path = write(tmp_path / "book.ipynb", "n", parameters="%load_ext matnb\nn = 1")
     assert main(["report", path, "-p", "n", "2", "-o", str(tmp_path / "out.html")]) == 2
@@ -132,6 +151,19 @@ def test_a_failed_cell_fails_the_report_and_leaves_no_file(tmp_path, capsys):
 
 
 @pytest.mark.notebook
+def test_what_was_saved_in_a_notebook_is_no_part_of_a_run(tmp_path, capsys):
+    book = nbformat.v4.new_notebook()
+    old = nbformat.v4.new_output("error", ename="E", evalue="old", traceback=["OLD saved error"])
+    for source in ("open('nothere.csv')", "1 / 0", ""):
+        book.cells.append(nbformat.v4.new_code_cell(source, outputs=[old], execution_count=7))
+    nbformat.write(book, tmp_path / "book.ipynb")
+    assert main(["report", str(tmp_path / "book.ipynb"), "-o", str(tmp_path / "out.html")]) == 1
+    told = capsys.readouterr().err
+    assert "nothere.csv" in told
+    assert "cell 1 of 2 failed" in told
+    assert "OLD saved error" not in told
+
+
 def test_a_kernel_that_dies_fails_the_report(tmp_path, capsys):
     path = write(tmp_path / "book.ipynb", "import os\nos._exit(3)")
     assert main(["report", path, "-o", str(tmp_path / "out.html")]) == 1

@@ -9,7 +9,9 @@ import os
 import re
 import sys
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +33,11 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status: 0, 1 for a failed notebook, 2 for wrong arguments."""
-    chosen = _parser().parse_args(arguments)
+    parser, typed = _parser(), sys.argv[1:] if arguments is None else list(arguments)
+    for option, text in pairwise(typed):
+        if option in ("-p", "--parameter") and (pair := re.fullmatch(r"(\w+)=(.*)", text, re.DOTALL)):
+            parser.error(f"{option} {text}: write {option} {pair[1]} {pair[2] or 'VALUE'}")
+    chosen = parser.parse_args(typed)
     try:
         if chosen.command == "compile":
             if not (is_made() or compile_commonest(_tell)):
@@ -279,7 +285,9 @@ def _read(path: Path) -> NotebookNode:
     if not path.is_file():
         raise MissingFileError(f"{path}: no such notebook")
     try:
-        return load_notebook_node(str(path))
+        with warnings.catch_warnings():  # of a name's ending: what is in the file is looked at below
+            warnings.simplefilter("ignore", UserWarning)
+            return load_notebook_node(str(path))
     except (NotJSONError, ValidationError, ValueError, AttributeError, KeyError):
         raise FileFormatError(path, "this is not a Jupyter notebook") from None
 

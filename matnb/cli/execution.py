@@ -129,6 +129,9 @@ def execute(book: NotebookNode, rebalance: str) -> tuple[dict[str, float], Closi
     seconds: dict[str, float] = {}
     num_cells = sum(cell.cell_type == "code" and bool(cell.source.strip()) for cell in book.cells)
     closing = new_code_cell(SOURCE, id="closing")
+    for cell in book.cells:
+        if cell.cell_type == "code":  # what was saved is of another run, as is an error in it
+            cell.outputs, cell.execution_count = [], None
 
     def on_start(cell: NotebookNode, cell_index: int) -> None:
         started[cell.id] = time.perf_counter()

@@ -104,7 +104,7 @@ def has_fields(kind: type[_Result], main: str = "", ways: Mapping[str, str] | No
         "__getattr__": missing,
         "__array__": refused(first),
         "__array_ufunc__": lambda self, ufunc, *others, **options: refuse(f"np.{ufunc.__name__}({first})"),
-        "__array_function__": lambda self, function, *others: refuse(f"{function.__name__}({first})"),
+        "__array_function__": refused(first),  # a user may have called what calls that function
         "__matnb_array__": refused(first),
     }
     for name, method in methods.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -74,7 +75,10 @@ def _way(facts: ArrayFacts) -> str:
 
 def way_text(in_cell: bool) -> str:
     """Return how the values of an array are seen that are not cheap, in a ``%%distmat`` cell or elsewhere."""
-    return "print(x.compute()) shows it" if in_cell else "run it in a %%distmat cell or call .compute()"
+    if in_cell:
+        return "print(x.compute()) shows it"
+    # IPython has this while it runs something: elsewhere there are no cells.
+    return f"{'run it in a %%distmat cell or ' * hasattr(builtins, 'get_ipython')}call .compute()"
 
 
 def array_html(facts: ArrayFacts) -> str:

@@ -34,6 +34,8 @@ from matnb.session.run import missing_results
 # What is computed though somebody only looks at it.
 _CHEAP_SECONDS, _CHEAP_BYTES, _CHEAP_NODES = 0.3, 1_000_000, 300
 _OWN, _BY_VALUE = (b"matnb.graph.", b"matnb.linalg."), b"matnb.blocks.kernels.rebuilding"  # in pickles
+_DENSE = (b"numpy.linalg", b"scipy.linalg", b"matnb.lazy.functions.")  # likewise: cubic at worst
+_DENSE_SIZE = 100_000  # elements that these take in a moment
 
 
 def is_cheap(node: Expr, known: Mapping[Expr, Stored], cluster: Cluster, workers: Workers) -> bool:
@@ -52,7 +54,8 @@ def is_cheap(node: Expr, known: Mapping[Expr, Stored], cluster: Cluster, workers
     inside = [one for control in order if isinstance(control, Loop | Cond) for one in results_of(control)]
     every = [*order, *topological(inside)]
     if len(every) > _CHEAP_NODES or any(
-        (isinstance(one, Load) and one not in known) or _is_users(getattr(one, "function", None))
+        (isinstance(one, Load) and one not in known)
+        or _is_users(getattr(one, "function", None), one.operands)
         for one in every
     ):
         return False
@@ -61,11 +64,13 @@ def is_cheap(node: Expr, known: Mapping[Expr, Stored], cluster: Cluster, workers
     return simulated([node], cluster, workers, known=known).makespan_seconds < _CHEAP_SECONDS
 
 
-def _is_users(function: object) -> bool:
+def _is_users(function: object, operands: Sequence[Expr]) -> bool:
     # What graph algorithms and solvers call on the workers is sent by its name, and works on few numbers.
     if not isinstance(function, Function):
         return False
-    return _BY_VALUE in function.pickled or not any(family in function.pickled for family in _OWN)
+    is_few = sum(one.size for one in operands) <= _DENSE_SIZE
+    own = (*_OWN, *_DENSE) if is_few else _OWN
+    return _BY_VALUE in function.pickled or not any(family in function.pickled for family in own)
 
 
 def simulated(

@@ -6,6 +6,7 @@ import operator
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from inspect import signature
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -554,7 +555,16 @@ class Column:
             raise AttributeError(name)
         known = [one for one in dir(type(self)) if not one.startswith("_")]
         ways = next(one for kind, one in OF_COLUMNS.items() if self._word().startswith(kind))
+        ways = {**{one: f"write x.{way}" for one, way in self._of_accessors(name)}, **ways}
         raise no_table_name(f"a column of {self._word()}", name, ways, lambda: known)
+
+    def _of_accessors(self, name: str) -> Iterator[tuple[str, str]]:
+        # A name that .str or .dt has, and how it is written there.
+        for accessor in ("str", "dt"):
+            owner = getattr(self, accessor) if hasattr(type(self), accessor) else None
+            if owner is not None and name in dir(owner):
+                way = getattr(type(owner), name, None)
+                yield name, f"{accessor}.{name}{_call_text(way) if callable(way) else ''}"
 
     def _word(self) -> str:
         return str(self.dtype)
@@ -1000,6 +1010,13 @@ def _renumbered(column: TextColumn, labels: pyarrow.Array) -> DistArray:
     # The codes of a column among other labels.
     places = places_among(column.labels, labels)
     return asarray(places)[column.codes]
+
+
+def _call_text(function: Callable[..., object]) -> str:
+    # A call of a method, with what it needs.
+    given = list(signature(function).parameters.values())[1:]
+    needed = [one.name for one in given if one.default is one.empty and one.kind < one.VAR_POSITIONAL]
+    return f"({', '.join(needed)})"
 
 
 def shown_value(value: object) -> str:

@@ -29,6 +29,8 @@ _MONTHS = (
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _OF_NONE = ("raise", "shift_forward", "shift_backward", "NaT")
 _SAME = ("year", "month", "day", "hour", "minute", "second", "weekday")  # as the column has them
+_OF_DURATIONS = ("days", "seconds", "total_seconds")  # which times have not
+_OF_BOTH = ("floor", "unit")
 
 
 @keeps_names
@@ -50,7 +52,9 @@ class TimeMethods:
         self._column = column
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *_SAME]
+        if self._column.word == "timedelta":
+            return [*_OF_DURATIONS, *_OF_BOTH]
+        return [*(one for one in super().__dir__() if one not in _OF_DURATIONS), *_SAME]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -29,6 +29,13 @@ Labels = npt.NDArray[Any]
 _SHOWN_ROWS, _SHOWN_COLUMNS = 8, 12
 
 
+def _ends(length: int, most: int) -> list[int]:
+    # The first places and the last, where these are not all.
+    if length <= most:
+        return list(range(length))
+    return [*range(most // 2), *range(length - most // 2, length)]
+
+
 class _Axis:
     # The labels of an axis. Those that an array of the workers picks are picked when they are asked for.
 
@@ -113,21 +120,27 @@ class Pivot(DistArray):
         return {"text/plain": text, "text/html": f"{labeled_html(corner, note)}{array_html(facts)}"}
 
     def _corner(self) -> tuple[list[list[str]], str]:
-        # The first rows and columns under their labels, and what is said of them where they are not there.
-        corner: Any = self.without_labels()[:_SHOWN_ROWS, :_SHOWN_COLUMNS]
-        if not corner.size:
+        # The first and last rows and columns under their labels, as pandas shows them, and what is said of
+        # them where they are not there.
+        rows, columns = _ends(self.shape[0], _SHOWN_ROWS), _ends(self.shape[1], _SHOWN_COLUMNS)
+        if not rows or not columns:
             return [], ""
+        corner: Any = self.without_labels()
+        for axis, (length, ends) in enumerate(zip(self.shape, (rows, columns), strict=True)):
+            if length > len(ends):
+                corner = np.take(corner, ends, axis)
         found: list[npt.NDArray[Any]] = []
         note = looked([corner], lambda: found.append(np.asarray(corner)), "values", "compute() returns them")
         if not found:
             return [], note
-        more = "..." if self.shape[1] > _SHOWN_COLUMNS else ""
-        names = [label_text(one) for one in self.columns[:_SHOWN_COLUMNS]]
-        grid = [["", *names, more]]
-        for label, row in zip(self.rows[:_SHOWN_ROWS], found[0].tolist(), strict=True):
-            grid.append([label_text(label), *map(value_text, row), more])
-        if self.shape[0] > _SHOWN_ROWS:
-            grid.append(["..."] * (len(names) + 1) + [""])
+        grid = [["", *map(label_text, self.columns[columns])]]
+        for label, row in zip(self.rows[rows], found[0].tolist(), strict=True):
+            grid.append([label_text(label), *map(value_text, row)])
+        if self.shape[1] > len(columns):
+            for row in grid:
+                row.insert(1 + len(columns) // 2, "...")
+        if self.shape[0] > len(rows):
+            grid.insert(1 + len(rows) // 2, ["..."] * len(grid[0]))
         return grid, note
 
     def without_labels(self) -> DistArray:

@@ -363,8 +363,10 @@ def monitor(*, buttons: bool = False) -> Monitor:
     In a notebook the picture is updated while a cell runs; interrupting the kernel cancels the cell. When the
     cell ends, the last picture stays, and it is updated again by the next cell that computes. A notebook
     saved while a cell runs contains the picture as it was then, with the time of day. A second call moves the
-    monitor to the cell it is called in and leaves a picture in the first. A report shows only counts, which
-    are the same every time; plain Python prints a table.
+    monitor to the cell it is called in and leaves a picture in the first. JupyterLab
+    tells a page that is loaded again of no more changes: the picture stays as it was at the time that it
+    names, and ``mn.monitor()`` shows another. A report shows only counts, which are the same every time;
+    plain Python prints a table.
 
     Parameters
     ----------

@@ -308,7 +308,7 @@ def imbalance_panel(uneven: Sequence[float], window: str, when: str = "now") -> 
         if len(x) > 1
         else ""
     )
-    now = f"{uneven[-1]:.2f} {when}" if uneven else "not known yet"
+    now = f"{uneven[-1]:.2f} {when}".rstrip() if uneven else "not known yet"
     scale = f'<path d="M{_BAR} {top}h{WIDE - _BAR}M{_BAR} {top + tall}h{WIDE - _BAR}" stroke-opacity=".35"/>'
     title = "the busiest worker's seconds over the mean; 1.0 is even"
     return (

@@ -288,11 +288,11 @@ def load_text(facts: MonitorFacts) -> str:
     words = [plural_text(len(here), "worker")]
     if here and (facts.is_running or facts.is_past):
         busy = f"{percent_text(sum(map(_busy, here)) / len(here))} busy"
-        words.append(f"{busy} {when_text(facts)}")
+        words.append(f"{busy} {when_text(facts)}".rstrip())
     if not facts.is_running and facts.imbalance_of_all > 0.0:
         words.append(f"imbalance {min(_MOST_UNEVEN, max(1.0, facts.imbalance_of_all)):.2f}")
     elif uneven := imbalances(facts):
-        words.append(f"imbalance {uneven[-1]:.2f} {when_text(facts)}")
+        words.append(f"imbalance {uneven[-1]:.2f} {when_text(facts)}".rstrip())
     words.append(
         plural_text(_whole(facts.num_repartitions), "repartition")
         if facts.num_repartitions
@@ -302,7 +302,9 @@ def load_text(facts: MonitorFacts) -> str:
 
 
 def when_text(facts: MonitorFacts) -> str:
-    """Return of when the newest numbers over time are."""
+    """Return of when the newest numbers over time are; nothing where that is the time that is told."""
+    if facts.is_running and facts.at:
+        return ""
     return "now" if facts.is_running else "at the end" if facts.is_past else "in the last seconds"
 
 

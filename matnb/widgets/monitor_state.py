@@ -306,6 +306,7 @@ class Feed:
         self._heard: deque[tuple[float, Event]] = deque()  # of workers, that waits to be looked at
         self._history = BusyHistory(clock(), window_seconds)
         self._shown: MonitorFacts | None = None  # last, while something ran
+        self._cell_began_at = -inf
 
     @property
     def state(self) -> MonitorState:
@@ -348,6 +349,8 @@ class Feed:
         """Take what happened in the session or to the monitor."""
         with self._reducing:
             self._settle()
+            if isinstance(happening, CellBegan):
+                self._cell_began_at = self._clock()
             before = self._state
             self._state = reduce(before, self._clock(), happening)
             self.has_begun = self._state.since is not None
@@ -426,7 +429,11 @@ class Feed:
         loads = {**dict.fromkeys((one.number for one in facts.workers), 0.0), **state.kernel_seconds}
         return replace(
             last,
-            workers=tuple(replace(one, is_lost=one.is_lost or one.number in lost) for one in last.workers),
+            # The last news of a worker may be older than the end: tasks neither run nor wait after it.
+            workers=tuple(
+                replace(one, num_running=0, num_queued=0, is_lost=one.is_lost or one.number in lost)
+                for one in last.workers
+            ),
             iteration=state.last_loop.iteration,
             most_iterations=state.last_loop.most_iterations,
             iteration_seconds=state.last_loop.seconds,
@@ -435,7 +442,8 @@ class Feed:
             has_run=facts.has_run,
             is_past=self._shown is not None,
             has_stopped=facts.has_stopped,
-            at=self._time_of_day(state.ran_at),
+            # A page that was loaded again shows what it was told before: also that nothing ran has a time.
+            at=self._time_of_day(state.ran_at if facts.has_run else self._cell_began_at),
             outcome=state.outcome,
             batches=state.batches,
             imbalance_of_all=imbalance(loads) if state.kernel_seconds else 0.0,

@@ -23,7 +23,7 @@ from matnb.events import RunFinished
 from matnb.lazy.evaluator import looking_only, shown
 from matnb.lazy.recording import Recording, recording
 
-WAY = "run it in a %%distmat cell or call .compute()"
+WAY = "call .compute()"
 LOOKS: tuple[Callable[[Any], object], ...] = (repr, str, format, lambda x: x._repr_mimebundle_())
 KINDS = ["float64", "float32", "int64", "uint8", "bool", "complex128"]
 
@@ -88,6 +88,28 @@ def test_a_number_is_written_and_converted_as_numpys(value: np.ndarray) -> None:
             assert round(made(), 1) == round(number.item(), 1)
     assert complex(made()) == complex(number) or np.isnan(number)
     assert bool(made()) == bool(number)
+
+
+@pytest.mark.parametrize("num_rows", [3, 40])
+def test_what_dense_solvers_give_of_few_numbers_is_shown(num_rows: int) -> None:
+    rng = np.random.default_rng(num_rows)
+    A, b, x = rng.random((num_rows, 3)), rng.random(num_rows), np.arange(float(num_rows))
+    P, q = mn.asarray(A), mn.asarray(b)
+    wanted = [*np.linalg.lstsq(A, b), np.linalg.det(A.T @ A), np.polyfit(x, b, 2), np.linalg.pinv(A)]
+    found = [
+        *np.linalg.lstsq(P, q),
+        np.linalg.det(P.T @ P),
+        np.polyfit(mn.asarray(x), q, 2),
+        np.linalg.pinv(P),
+    ]
+    for one, expected in zip(found, wanted, strict=True):
+        text = repr((one,))  # as a cell shows a tuple
+        assert "not computed" not in text
+        np.testing.assert_allclose(one.to_numpy(), expected, atol=1e-9)
+
+
+def test_what_dense_solvers_take_long_for_is_not_computed_to_be_shown() -> None:
+    assert WAY in repr(np.linalg.det(mn.random.default_rng(0).random((900, 900))))
 
 
 def test_a_format_of_many_numbers_is_refused_with_the_way() -> None:
@@ -211,4 +233,4 @@ print(threading.active_count())
 
 def test_a_script_prints_numbers_and_starts_no_session_for_a_repr() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
-    assert done.stdout.splitlines() == ["[0. 2. 4. 6.] 12.00 2.0", "or call .compute()", "1"], done.stderr
+    assert done.stdout.splitlines() == ["[0. 2. 4. 6.] 12.00 2.0", "d; call .compute()", "1"], done.stderr

@@ -39,7 +39,7 @@ def test_text_of_a_stored_array():
 
 def test_text_of_a_lazy_array_says_how_it_is_made():
     lazy = ArrayFacts((5,), "int64", False, expression="x\n  + 1")
-    way = "run it in a %%distmat cell or call .compute()"
+    way = "call .compute()"
     assert array_text(lazy) == f"DistArray 5 int64, dense, not computed: x + 1; {way}"
     assert array_text(ArrayFacts((), "bool", False)) == f"DistArray scalar bool, dense, not computed; {way}"
     sized = ArrayFacts((5,), "int64", False, expected_bytes=40)

@@ -187,7 +187,7 @@ def test_values_of_other_processes_come_in_one_message_or_not(monkeypatch: pytes
         monkeypatch.setattr(few_values, "MOST_BLOCKS", 2)
         assert repr(x).endswith("values not shown: the workers are busy now")
     mn.stop()
-    assert repr(x).endswith("not computed; run it in a %%distmat cell or call .compute()")
+    assert repr(x).endswith("not computed; call .compute()")
 
 
 def _sleep(wanted: object, dask_worker: object) -> dict[object, object]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
 import pytest
@@ -150,8 +151,10 @@ def test_the_field_that_is_meant_is_named() -> None:
     found = mn.graph.connected_components(EDGES)
     with pytest.raises(DTypeError, match=r"as in result.labels == \.\.\."):
         mn.asarray(EDGES)[found == 3]
-    with pytest.raises(DTypeError, match=r"as in bincount\(result.labels\)"):
+    with pytest.raises(DTypeError, match=r"as in result.labels$"):
         np.bincount(found)
+    with pytest.raises(DTypeError, match=r"as in result.labels$"):
+        plt.Figure().subplots().plot(found)
 
 
 def test_the_numbers_of_a_small_graph_are_shown_and_kept() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 import matnb as mn
 from matnb.errors import ColumnError, DTypeError, MatnbError, OptionError, ShapeError, TooLargeError
+from matnb.tables.pandas_names import OF_COLUMNS
 
 # Five tables of the shape of those that tutorials load: text, dates, holes, numbers that are whole or not.
 RNG = np.random.default_rng(5)
@@ -536,3 +537,29 @@ def test_a_table_is_written_to_an_open_file() -> None:
     assert written.getvalue() == expected.getvalue()
     with pytest.raises(OptionError, match=r"pandas.read_csv\(file\)"):
         mn.load(written)  # type: ignore[arg-type]  # what is tried
+
+
+@pytest.mark.parametrize(
+    ("values", "accessor"),
+    [
+        (pd.Series(["a", "b"]), "str"),
+        (pd.Series(pd.to_datetime(["2024-01-02", "2024-02-03"])), "dt"),
+        (pd.Series(pd.to_timedelta([1, 2], "s")), "dt"),
+    ],
+)
+def test_what_an_accessor_has_is_named_where_the_column_has_it_not(values: pd.Series, accessor: str) -> None:
+    column = mn.table({"x": values})["x"]
+    owner = getattr(column, accessor)
+    names = [one for one in dir(getattr(values, accessor)) if one in dir(owner) and not hasattr(values, one)]
+    own = OF_COLUMNS[{"text": "text"}.get(column._word(), str(column.dtype).partition("[")[0])]
+    missing = [one for one in names if not (one.startswith("_") or one in dir(column) or one in own)]
+    assert len(missing) > 1
+    for name in missing:
+        with pytest.raises(AttributeError, match=rf"write .*x\.{accessor}\.{name}\b") as told:
+            getattr(column, name)
+        if str(told.value).endswith("()"):
+            eval(str(told.value).partition("; write ")[2], {"x": column})
+    for name in {"day_name", "quarter", "days"} - set(names):
+        with pytest.raises(AttributeError) as told:
+            getattr(column, name)
+        assert f".{name}" not in str(told.value)

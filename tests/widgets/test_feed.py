@@ -124,6 +124,9 @@ def test_bytes_a_second_are_those_of_the_last_seconds(simulated: Simulated):
     found = simulated.worker()
     assert (found.memory_bytes, found.limit_bytes) == (10**9, 2 * 10**9)
     assert (found.num_queued, found.num_running) == (3, 1)
+    # Of what stays the last news may be older than the end: nothing runs or waits any more.
+    last = simulated.feed.last_facts(None, is_closed=False).workers[0]
+    assert (last.num_queued, last.num_running, last.memory_bytes) == (0, 0, 10**9)
     assert found.sent_bytes == pytest.approx(2000)
     assert found.received_bytes == pytest.approx((40**2 - 32**2) * 1000 / 2)
     simulated.now += 15

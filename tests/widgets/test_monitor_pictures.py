@@ -137,6 +137,7 @@ def test_how_busy_workers_were_is_not_told_as_how_busy_they_are():
     now = replace(FACTS, iteration=-1, has_run=True)
     wanted = [
         (now, "running\n2 workers, 88 % busy now, "),
+        (replace(now, at="12:47:03"), "at 12:47:03: running\n2 workers, 88 % busy, imbalance 1.14, "),
         (replace(now, is_running=False), "nothing runs now\n2 workers, imbalance 1.14 in the last seconds, "),
         (replace(now, is_running=False, is_past=True), "ended\n2 workers, 88 % busy at the end, "),
         (

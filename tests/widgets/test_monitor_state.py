@@ -207,7 +207,7 @@ def texts(person: Person) -> list[str]:
 
 def test_before_anything_ran_it_tells_the_sessions_workers(person: Person, session: Session) -> None:
     mn.monitor()
-    assert texts(person)[0].startswith("nothing has run yet\n2 workers, no repartition\n")
+    assert re.match(r"at [\d:]{8}: nothing has run yet\n2 workers, no repartition\n", texts(person)[0])
 
 
 def test_what_runs_in_the_background_is_followed_after_its_cell(person: Person, session: Session) -> None:

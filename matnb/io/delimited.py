@@ -720,12 +720,10 @@ def open_table(
     if before_header is None:
         found = tuple(map(str, range(len(found))))
     elif header == "infer" and '"' not in first.text and all(re.match(NUMBER, one) for one in found):
-        are_ids = len(found) in (2, 3) and all(re.fullmatch("[0-9]+", one) for one in found[:2])
-        edges = ', and kind="edges" a list of edges, if it is one' * are_ids
         warn_of(
             file,
             f"the first line, {found[0]!r}{'' if len(found) == 1 else ', ...'}, was read as names: "
-            f"header=None reads it as a row{edges}",
+            f"header=None reads it as a row{_or_edges(found)}",
         )
     if names is not None:
         if isinstance(names, str) or (before_header is None and len(names) != len(found)):
@@ -760,6 +758,11 @@ def _rows_before_header(header: object, has_names: bool) -> int | None:
             "second line of names is left out by skip=[1]"
         )
     return 0 if header is True else header
+
+
+def _or_edges(names: Sequence[str]) -> str:
+    are_ids = len(names) in (2, 3) and all(re.fullmatch("[0-9]+", one) for one in names[:2])
+    return ', and kind="edges" a list of edges, if it is one' * are_ids
 
 
 def _ways_of_names(names: Sequence[str]) -> str:

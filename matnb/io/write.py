@@ -137,7 +137,11 @@ def check_target(path: str | os.PathLike[str]) -> tuple[str, str]:
     suffix = suffix_of(path)
     if suffix not in (known := (*_WRITERS, ".npz", *EDGE_SUFFIXES)):
         shown = Location(os.fsdecode(path))
-        raise OptionError(f"{shown}: cannot write files with suffix {suffix!r}; {suggestion(suffix, known)}")
+        way = f"; nx.write{suffix.replace('.', '_')}(mn.graph.to_networkx(A), path) writes a graph"
+        raise OptionError(
+            f"{shown}: cannot write files with suffix {suffix!r}; {suggestion(suffix, known)}"
+            + way * (suffix in (".graphml", ".gexf", ".gml"))
+        )
     return checked_place(path), suffix
 
 

@@ -30,6 +30,7 @@ from matnb.lazy.foreign_names import (
     refuse_dask,
     refuse_dense,
     refuse_inverses,
+    refuse_networkx,
     refuse_pickling,
 )
 from matnb.lazy.labels import LABEL_FINDERS, NOTED_LABELS, check_labels
@@ -517,6 +518,8 @@ class Values(Known):
         return self.tobytes()
 
     def __contains__(self, value: object) -> bool:
+        if self.ndim == 2:
+            refuse_networkx()
         return bool((self == value).any())  # type: ignore[attr-defined]  # handles compare elementwise
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
@@ -912,6 +915,8 @@ class DistArray(Methods, Operators, Values):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # libraries ask for protocols that there are not
             refuse_dask(name, "a DistArray")
+            if name == "_adj":
+                refuse_networkx()
             raise AttributeError(f"DistArray has no attribute {name!r}")
         is_sparse = self.sparse
         methods = SPARSE_METHODS if is_sparse else METHODS
@@ -942,10 +947,8 @@ class DistArray(Methods, Operators, Values):
         node = self._expression
         if is_in_matplotlib():
             return iter(self.to_numpy())
-        if self.ndim == 2 and asks("networkx"):
-            raise UnsupportedError(
-                "write mn.graph.pagerank(A) and the like; NetworkX takes mn.graph.to_networkx(A)"
-            )
+        if self.ndim == 2:
+            refuse_networkx()
         if self.ndim == 1 and not node.free:
             return itertools.chain.from_iterable(chunks_of(node))
         note_iteration(node)

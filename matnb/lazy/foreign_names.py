@@ -100,6 +100,18 @@ def refuse_dask(name: str, owner: str, way: str = "call its compute()") -> None:
         raise UnsupportedError(f"Dask cannot take {owner}, which matnb computes: {way}, and give Dask that")
 
 
+def refuse_networkx() -> None:
+    """Raise where a function of NetworkX's asks for the vertices or edges of a graph, and has a matrix.
+
+    Raises
+    ------
+    UnsupportedError
+        Where NetworkX asks.
+    """
+    if asks("networkx"):
+        raise UnsupportedError(INSTEAD["adj"])
+
+
 def refuse_dense(shape: tuple[int, ...], size: int) -> NoReturn:
     """Raise where scikit-learn asks for a sparse array's elements: as one of SciPy's it would stay sparse.
 

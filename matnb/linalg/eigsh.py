@@ -129,7 +129,10 @@ def eigsh(
     if not 1 <= k <= n:
         raise OptionError(f"eigsh: k={k} eigenvalues of a matrix of {n} rows; give 1 to {n}")
     if which not in ORDERS:
-        raise OptionError(f"eigsh: which={which!r}; {suggestion(which, ORDERS, 'without a solve there are')}")
+        least = "; of the least of a Laplacian, and what has no negative ones, which='SA'" * (which == "SM")
+        raise OptionError(
+            f"eigsh: which={which!r}; {suggestion(which, ORDERS, 'without a solve there are')}{least}"
+        )
     if (sigma is None) != (OPinv is None):
         raise OptionError(
             "eigsh: sigma= needs OPinv=, which solves with A - sigma I: give both or neither. which='SA' is "

@@ -47,8 +47,10 @@ def save_table(data: object, path: str | os.PathLike[str], sep: str = ",", decim
         For times of years without four digits, in CSV.
     """
     if isinstance(data, DistArray):
+        is_graph = data.sparse and data.ndim == 2 and data.shape[0] == data.shape[1]
         raise OptionError(
-            f"{Location(os.fsdecode(path))}: an array is written as .npz, .npy or .mtx; "
+            f"{Location(os.fsdecode(path))}: an array is written as .npz, .npy or .mtx"
+            f"{', a graph with its ids as .edges' * is_graph}; "
             "pandas.DataFrame(P.toarray(), P.rows, P.columns).to_csv(path) writes a pivot with its labels"
         )
     made, suffix = data if isinstance(data, Table) else table(data), suffix_of(path)

@@ -70,6 +70,24 @@ def test_networkx_functions_of_a_matrix_name_its_graph(name: str) -> None:
     assert getattr(nx, name)(mn.graph.to_networkx(A)) == getattr(nx, name)(G)
 
 
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("ego_graph", ("a",)), ("shortest_path_length", ("a", "c")), ("has_path", ("a", "c")),
+        ("single_source_dijkstra", ("a",)), ("predecessor", ("a",)), ("node_boundary", (["a"],)),
+        ("is_empty", ()), ("nodes_with_selfloops", ()),
+    ],
+)  # fmt: skip
+def test_so_do_those_that_ask_for_a_vertex_or_edges_first(name: str, others: tuple[object, ...]) -> None:
+    A = mn.asarray(nx.DiGraph([("a", "b"), ("b", "a"), ("b", "c")]))
+    for one in (A, mn.asarray(A.to_scipy())):
+        with pytest.raises(UnsupportedError, match=r"NetworkX takes mn.graph.to_networkx\(A\)"):
+            getattr(nx, name)(one, *others)
+    getattr(nx, name)(mn.graph.to_networkx(A), *others)
+    assert 1 in mn.asarray(A.to_scipy())
+    assert 7 not in mn.asarray(A.to_scipy())
+
+
 def test_labels_go_through_loops_that_keep_them() -> None:
     A = mn.asarray(nx.DiGraph([("a", "b"), ("b", "a"), ("b", "c"), ("c", "a")]))
     kept = mn.iterate(lambda x: x @ A + A, A, max_iterations=3)[0]

@@ -87,7 +87,8 @@ def plot(x: ArrayLike, ax: Axes | None = None) -> Axes:
     ----------
     x
         Of shape (n,), or (n, k) for k lines; dense or sparse, real. NaN are ignored, unless a pixel has
-        nothing else. Of a table its columns of numbers are drawn, over a column of times, or text as bars.
+        nothing else. Of a table its columns of numbers are drawn, over a column of times, or text as bars. Of
+        a square sparse matrix, as of a graph, the pattern is drawn as by :func:`spy`.
     ax
         The axes to draw in; by default pyplot's current axes.
 
@@ -119,6 +120,8 @@ def plot(x: ArrayLike, ax: Axes | None = None) -> Axes:
     if series.dtype.kind == "c":
         raise DTypeError("plot: complex numbers; give x.real, x.imag or abs(x)")
     length, is_sparse = series.shape[0], series.sparse
+    if is_sparse and series.shape == (length, length) and length > 1:
+        return spy(series, ax)
     starts = _starts(length, min(length, _MOST_PIXELS))
     if length <= 2 * _MOST_PIXELS:
         axes = axes_or_current(ax)

@@ -12,7 +12,7 @@ import pytest
 import matnb as mn
 from matnb import cli
 from matnb.cli import main, parameter_value
-from matnb.cli.page import outside_loads
+from matnb.cli.page import has_formulas, outside_loads
 
 
 def write(path, *cells, parameters=None):
@@ -151,6 +151,35 @@ def test_a_failed_cell_fails_the_report_and_leaves_no_file(tmp_path, capsys):
 
 
 @pytest.mark.notebook
+@pytest.mark.parametrize(
+    ("source", "has"),
+    [
+        (r"with $\sum_i a_i$ in it", True),
+        ("$$\n\\int_0^1 x\n$$", True),
+        (r"\begin{align*} a &= b \end{align*}", True),
+        ("it costs $5 and $10 each", False),
+        (r"\$a\$", False),
+        ("`$a$` and\n\n```sh\necho $HOME$\n```\n", False),
+        ("plain", False),
+    ],
+)
+def test_formulas_are_known_from_sums_of_money_and_code(source, has):
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(source)])
+    assert has_formulas(book) == has
+    data = {"text/latex": "$x$", "text/plain": "x", **({} if has else {"text/html": "<i>x</i>"})}
+    shown = nbformat.v4.new_output("display_data", data=data)
+    book.cells = [nbformat.v4.new_code_cell(source, outputs=[shown])]
+    assert has_formulas(book) == has
+
+
+def test_a_report_says_that_formulas_are_shown_as_typed(tmp_path, capsys):
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("$a_i$")])
+    nbformat.write(book, tmp_path / "book.ipynb")
+    assert main(["report", str(tmp_path / "book.ipynb"), "-o", str(tmp_path / "out.html")]) == 0
+    assert "formulas in TeX are shown as typed" in capsys.readouterr().err
+    assert "$a_i$" in (tmp_path / "out.html").read_text()
+
+
 def test_what_was_saved_in_a_notebook_is_no_part_of_a_run(tmp_path, capsys):
     book = nbformat.v4.new_notebook()
     old = nbformat.v4.new_output("error", ename="E", evalue="old", traceback=["OLD saved error"])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from matnb.cli.compiling import compile_commonest
 from matnb.cli.execution import CellFailed, Closing, execute
-from matnb.cli.page import find_browser, page_of, pdf_of, settle
+from matnb.cli.page import find_browser, has_formulas, page_of, pdf_of, settle
 from matnb.cli.timings import measured, sidecar, timings_html
 from matnb.config import rebalance_of_reports
 from matnb.errors import FileFormatError, MatnbError, MissingFileError, OptionError, UnsupportedError
@@ -203,6 +203,8 @@ def report(
     cells = measured(book, seconds)
     settle(book)
     page = page_of(book, notebook, timings_html(cells, closing) if timings else "")
+    if has_formulas(book):
+        print("matnb report: formulas in TeX are shown as typed: a report has no scripts", file=sys.stderr)
     printed = pdf_of(page, browser) if pdf else b""
     written = {output: page.encode()}
     written[output.with_suffix(".timings.json")] = (

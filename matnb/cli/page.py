@@ -26,6 +26,10 @@ _STYLE = re.compile(r"(<style[^>]*>)(.*?)(</style>)", re.DOTALL)
 _STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _STYLE_LOAD = re.compile(r"""(?:@import\s+|url\(\s*)["']?([^"')\s]+)""")
 _LOADING = {"src", "poster", "data", "srcset", "background"}  # attributes that make a browser fetch
+_CODE = re.compile(r"(?ms)^(```|~~~).*?^\1|(`+).+?\2")  # of Markdown
+# As Pandoc knows formulas from sums of money: no blank inside of the signs, and no digit after them.
+_FORMULA = re.compile(r"(?s)\$\$.+?\$\$|\\begin\{\w+\*?\}|(?<![\\$])\$(?![\s$])[^$\n]*(?<![\s\\])\$(?!\d)")
+_BEFORE_LATEX = {"text/html", "text/markdown", "image/svg+xml"}  # what is shown where there are both
 _SCRIPTED = {"application/vnd.jupyter.widget-view+json", "application/javascript"}
 
 # JupyterLab's own look without what it would fetch: a report is read from a disk, maybe years later.
@@ -124,6 +128,18 @@ def settle(book: NotebookNode) -> None:
 
 def _settled(text: str) -> str:
     return _ADDRESS.sub("0x...", _KERNEL_FILE.sub("cell.py", _FONT_CACHE.sub("", text)))
+
+
+def has_formulas(book: NotebookNode) -> bool:
+    """Tell whether a notebook has formulas in TeX, which a page without scripts shows as they were typed."""
+    for cell in book.cells:
+        if cell.cell_type == "markdown" and _FORMULA.search(_CODE.sub("", cell.source)):
+            return True
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if "text/latex" in data and not _BEFORE_LATEX & set(data):
+                return True
+    return False
 
 
 def page_of(book: NotebookNode, notebook: Path, ending: str = "") -> str:

@@ -224,7 +224,8 @@ class Elementwise(Expr):
         for operand in self.inputs:
             sparse = sparse or operand.sparse
             if operand.shape != shape and operand.shape:
-                shape = broadcast_shapes(*(one.shape for one in self.inputs), name=self.name)
+                way = _way_of_graphs(self.inputs)
+                shape = broadcast_shapes(*(one.shape for one in self.inputs), name=self.name, way=way)
         self._settle(shape, self.element, sparse and self._stays_sparse(shape), *self.inputs)
 
     def _stays_sparse(self, shape: Shape) -> bool:
@@ -453,6 +454,7 @@ def _product_of(left: Expr, right: Expr, semiring: str) -> tuple[Shape, np.dtype
         raise ShapeError(
             f"cannot multiply shapes {a} and {b}: the last axis of the left ({a[-1]}) must equal "
             f"the {'next-to-last' if len(b) > 1 else 'only'} axis of the right ({inner})"
+            f"{_way_of_graphs((left, right))}"
         )
     batch = broadcast_shapes(a[:-2], b[:-2], name="matmul") if len(a) > 2 or len(b) > 2 else ()
     shape = (*batch, *(a[-2:-1] if len(a) > 1 else ()), *(b[-1:] if len(b) > 1 else ()))
@@ -467,8 +469,15 @@ def _product_dtype(semiring: str, left: np.dtype, right: np.dtype) -> np.dtype:
     return semiring_named(semiring).result_dtype(left, right)
 
 
-def broadcast_shapes(*shapes: Shape, name: str) -> Shape:
-    """Return the common shape.
+def _way_of_graphs(operands: Sequence[Expr]) -> str:
+    # Of square sparse matrices of several sizes, which may be a graph at several times.
+    sizes = {one.shape for one in operands if one.sparse and one.ndim == 2 and one.shape[0] == one.shape[1]}
+    way = "; graphs of different vertices are loaded with relabel=False, num_vertices=n, the same n for all"
+    return way if len(sizes) > 1 else ""
+
+
+def broadcast_shapes(*shapes: Shape, name: str, way: str = "") -> Shape:
+    """Return the common shape; ``way`` is what to do where there is none.
 
     Raises
     ------
@@ -484,7 +493,7 @@ def broadcast_shapes(*shapes: Shape, name: str) -> Shape:
         listed = " and ".join(map(str, shapes))
         raise ShapeError(
             f"{name}: shapes {listed} do not broadcast: counted from the last axis, "
-            "lengths must be equal or one of them 1"
+            f"lengths must be equal or one of them 1{way}"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""What does not take a graph says what does: plots, files and solvers."""
+"""What does not take a graph says what does: plots, files, solvers, and graphs of other vertices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import matnb as mn
-from matnb.errors import OptionError
+from matnb.errors import OptionError, ShapeError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -64,3 +64,21 @@ def test_the_least_of_a_laplacian_are_sa(graph: nx.DiGraph) -> None:
     with pytest.raises(OptionError) as error:
         mn.linalg.eigsh(L, k=1, which="XY")
     assert "Laplacian" not in str(error.value)
+
+
+def test_snapshots_of_several_sizes_are_loaded_with_the_same_vertices(tmp_path: Path) -> None:
+    paths = [tmp_path / "x.txt", tmp_path / "y.txt"]
+    for path, text in zip(paths, ("0 1\n1 2\n", "0 1\n1 2\n2 3\n"), strict=True):
+        path.write_text(text)
+    said = r"different vertices are loaded with relabel=False, num_vertices=n, the same n for all"
+    X, Y = map(mn.load, paths)
+    combined: tuple[Any, ...] = (np.subtract, np.maximum, np.multiply, np.not_equal, np.matmul)
+    for one in combined:
+        with pytest.raises(ShapeError, match=said):
+            one(Y, X)
+    X, Y = (mn.load(path, relabel=False, num_vertices=4) for path in paths)
+    assert np.argwhere((Y - X).toarray()).tolist() == [[2, 3]]
+    for other in (np.ones((3, 3)), mn.ones((3, 3)), mn.asarray(X.to_scipy()[:3, :2])):
+        with pytest.raises(ShapeError) as error:
+            Y - other
+        assert "relabel" not in str(error.value)

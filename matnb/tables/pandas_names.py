@@ -11,6 +11,9 @@ from matnb.errors import meant, near_name, no_attribute, ways
 ONE_HOT = 't.with_columns(row=np.arange(len(t))).pivot("row", "zone", row_labels=np.arange(len(t)))'
 OF_TABLES = ways(
     {
+        "to_graph to_networkx to_edgelist": (
+            'mn.asarray(nx.from_pandas_edgelist(t.to_pandas(), "src", "dst", create_using=nx.DiGraph))'
+        ),
         "persist": 't["fare"].persist(), a column at a time', "npartitions partitions": 't["fare"].layout',
         "repartition": 'mn.repartition(t["fare"], n), though matnb cuts by itself',
         "map_partitions": 'mn.map_blocks(fn, t["fare"])',

@@ -174,3 +174,11 @@ def test_weights_are_left_out_by_the_pattern(weights: str) -> None:
 def test_other_names_have_a_way(name: str, said: str) -> None:
     with pytest.raises(AttributeError, match=said):
         getattr(mn.graph, name)
+
+
+def test_a_table_of_edges_becomes_a_graph() -> None:
+    t = mn.table({"src": ["a", "b"], "dst": ["b", "c"]})
+    with pytest.raises(AttributeError) as error:
+        t.to_graph()
+    A = eval(str(error.value).partition("; write ")[2], {"mn": mn, "nx": nx, "t": t})
+    assert set(mn.graph.to_networkx(A).edges) == {("a", "b"), ("b", "c")}

@@ -289,7 +289,7 @@ TABLES: dict[str, tuple[Mapping[str, str], tuple[str, ...]]] = {
         },
         ("squares",),
     ),
-    "tables": (pandas_names.OF_TABLES, ("tables",)),
+    "tables": (pandas_names.OF_TABLES, ("tables", "edges")),
     "groups": (pandas_names.OF_GROUPS, ("tables",)),
     "numbers": (_OF_KINDS[""], ("numbers",)),
     "texts": (_OF_KINDS["text"], ("texts", "digits")),

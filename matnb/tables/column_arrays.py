@@ -103,7 +103,8 @@ class ColumnArray(DistArray):
         except MissingAttributeError:
             if instead_of(name, False):
                 raise
-        raise no_table_name("a column of numbers", name, OF_COLUMNS[""], lambda: dir(self)) from None
+        known = [one for one in dir(self) if not one.startswith("_")]
+        raise no_table_name("a column of numbers", name, OF_COLUMNS[""], lambda: known) from None
 
     # NumPy's protocols: they get arrays, and what they make is a column again
 

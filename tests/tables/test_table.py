@@ -539,6 +539,11 @@ def test_a_table_is_written_to_an_open_file() -> None:
         mn.load(written)  # type: ignore[arg-type]  # what is tried
 
 
+def test_numbers_have_no_texts_methods_and_name_none_of_pythons_own() -> None:
+    with pytest.raises(AttributeError, match=r"'contains'; help\(x\) lists what there is"):
+        _ = mn.table({"x": [1, 2]})["x"].contains
+
+
 @pytest.mark.parametrize(
     ("values", "accessor"),
     [

@@ -63,6 +63,7 @@ from matnb.tables.groups import TableGroups
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pivots import Pivot
 from matnb.tables.sorting import concat
+from matnb.tables.strings import SplitText as _SplitText
 from matnb.tables.strings import TextMethods
 from matnb.tables.summaries import Record
 from matnb.tables.table import Table, table
@@ -262,5 +263,5 @@ def __dir__() -> list[str]:
 
 _guard(
     [globals(), *map(vars, (graph, linalg, learn, learn.models, nested, sources, random, special))],
-    [_Session, random.Generator],
+    [_Session, random.Generator, _SplitText],
 )

@@ -34,7 +34,8 @@ from matnb.session.run import missing_results
 # What is computed though somebody only looks at it.
 _CHEAP_SECONDS, _CHEAP_BYTES, _CHEAP_NODES = 0.3, 1_000_000, 300
 _OWN, _BY_VALUE = (b"matnb.graph.", b"matnb.linalg."), b"matnb.blocks.kernels.rebuilding"  # in pickles
-_DENSE = (b"numpy.linalg", b"scipy.linalg", b"matnb.lazy.functions.")  # likewise: cubic at worst
+# Likewise, of numbers that are not many: cubic at worst.
+_DENSE = (b"numpy.linalg", b"scipy.linalg", b"matnb.lazy.functions.", b"matnb.tables.", b"matnb.learn.")
 _DENSE_SIZE = 100_000  # elements that these take in a moment
 
 

@@ -9,7 +9,7 @@ from unicodedata import normalize
 
 import numpy as np
 
-from matnb.errors import DTypeError, OptionError
+from matnb.errors import DTypeError, MissingAttributeError, OptionError
 from matnb.io.columns import by_code_point, places_among
 from matnb.io.texts import strings
 from matnb.lazy.creation import asarray
@@ -421,10 +421,11 @@ class SplitText:
     def __getattr__(self, name: Any) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise AttributeError(
+        text = (
             f"split texts have no attribute {name!r}; .str[0], .str.len() and .str.join() are of the "
             "parts, and split(..., expand=True) is a table of them"
         )
+        raise MissingAttributeError(name, lambda: text)
 
     def __repr__(self) -> Any:
         return f"{len(self._column):,} split texts: .str[0] are their first parts"

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from matnb.errors import (
     ColumnError,
     DTypeError,
+    MissingAttributeError,
     OptionError,
     TooLargeError,
     UnsupportedError,
@@ -193,7 +194,8 @@ class Table(FrameMethods):
             refuse_dask(name, "a table", "call its to_pandas()")
             raise AttributeError(name)
         if name in self._columns:
-            raise AttributeError(f"a table has no attribute {name!r}; t[{name!r}] is the column")
+            text = f"a table has no attribute {name!r}; t[{name!r}] is the column"
+            raise MissingAttributeError(name, lambda: text)
         if name == "index" and asks("sklearn"):  # as permutation_importance does
             raise AttributeError(
                 "scikit-learn changes a table here, and tables are not changed: give it t.to_pandas()"
@@ -508,8 +510,8 @@ class Table(FrameMethods):
     def to_pandas(self, strings_to_categorical: bool = False) -> pd.DataFrame:
         """Compute the table and return a pandas DataFrame.
 
-        Text has pandas' type for strings. Whole numbers and booleans of which some are missing have pandas'
-        dtypes for these, such as ``Int64`` and ``boolean``. Keys of groups are columns, as tables have no
+        Text has pandas' type for strings, and dates have that of times. Whole numbers and booleans of which
+        some are missing have pandas' dtypes for these, such as ``Int64`` and ``boolean``. Keys of groups are columns, as tables have no
         index: ``t.groupby("zone")["fare"].sum().to_pandas().set_index("zone").plot(kind="bar")`` draws the
         sums by key.
 
@@ -533,7 +535,8 @@ class Table(FrameMethods):
         for name, one in self._columns.items():
             column = arrow.column(name)
             dtype = None if pyarrow.types.is_dictionary(column.type) else pandas_types(pandas, one)
-            made[name] = column.to_pandas(types_mapper=lambda _, dtype=dtype: dtype)
+            # pandas has no dtype of days, and Python's dates know neither .dt nor resample
+            made[name] = column.to_pandas(date_as_object=False, types_mapper=lambda _, dtype=dtype: dtype)
         return pandas.DataFrame(made)
 
     def to_polars(self) -> pl.DataFrame:

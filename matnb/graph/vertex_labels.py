@@ -72,6 +72,7 @@ class _Names:
 
 _Axes = tuple[AxisLabels | None, ...]
 _found: WeakKeyDictionary[Expr, _Axes] = WeakKeyDictionary()
+_in_loops: WeakKeyDictionary[Expr, list[_Axes]] = WeakKeyDictionary()  # of the states of each loop
 _arrays: WeakKeyDictionary[Expr, npt.NDArray[Any]] = WeakKeyDictionary()  # of values that were compared
 _ALIKE = (Regrid, Pattern, Triangle, Prune, Select, SelectBy, Put, PutWhere, Expand)
 _PICKS = (Index, Pick, Compress)
@@ -93,7 +94,7 @@ def axes_of(root: Expr) -> _Axes:
     """
     for node in topological([root], _found, _operands):
         if node not in _found:
-            _found[node] = _axes(node, _found)
+            _found[node] = _axes(node, _found, _in_loops)
     return _found[root]
 
 
@@ -222,7 +223,7 @@ def _operands(node: Expr) -> tuple[Expr, ...]:
     return tuple(one for one in operands if one.ndim <= 2)
 
 
-def _axes(node: Expr, found: MutableMapping[Expr, _Axes]) -> _Axes:
+def _axes(node: Expr, found: MutableMapping[Expr, _Axes], loops: MutableMapping[Expr, list[_Axes]]) -> _Axes:
     none: _Axes = (None,) * node.ndim
     if node.ndim > 2:
         return none
@@ -258,7 +259,9 @@ def _axes(node: Expr, found: MutableMapping[Expr, _Axes]) -> _Axes:
         case DiagonalMatrix(operand, 0):
             return found[operand] * 2
         case Final(loop, place) if isinstance(loop, Loop) and place < loop.num_state:
-            return _kept_in(loop, found)[place]
+            if loop not in loops:
+                loops[loop] = _kept_in(loop, found)
+            return loops[loop][place]
     if isinstance(node, _ALIKE) and node.operands[0].shape == node.shape:
         return found[node.operands[0]]
     return none
@@ -273,17 +276,20 @@ def _kept_in(loop: Loop, outside: MutableMapping[Expr, _Axes]) -> list[_Axes]:
         for variable, one in zip(variables, given, strict=True)
     }
     states = variables[: loop.num_state]
-    changed = True
+    if not any(any(axes) for axes in inside.values()):
+        return [inside[one] for one in states]
     for _ in range(2 * loop.num_state + 1):
         found: dict[Expr, _Axes] = dict(inside)
+        loops: dict[Expr, list[_Axes]] = {}
         for node in topological(loop.body.results, found, _operands):
             if node not in found:
-                found[node] = _axes(node, found)
+                found[node] = _axes(node, found, loops)
         after = [found[one] for one in loop.body.results]
         kept = [_alike(inside[one], new) for one, new in zip(states, after, strict=True)]
-        changed = kept != [inside[one] for one in states]
+        if kept == [inside[one] for one in states]:
+            return kept
         inside.update(zip(states, kept, strict=True))
-    return [(None,) * one.ndim for one in states] if changed else kept
+    return [(None,) * one.ndim for one in states]
 
 
 def _alike(axes: _Axes, others: _Axes) -> _Axes:

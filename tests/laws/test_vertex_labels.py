@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 import matnb as mn
 from matnb.errors import ShapeError
+from matnb.graph import vertex_labels
 
 IDS = np.array([5, 9, 30, 31, 77, 100])
 EDGES = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 3)]
@@ -362,3 +363,17 @@ def test_rows_that_have_no_labels_are_called_rows(path: Path) -> None:
         ranking.ranks.persist()
         lines = repr(ranking).split("largest ranks\n")[1].splitlines()[:5]
         assert {line.rpartition(" ")[0].strip() for line in lines} <= names
+
+
+def test_loops_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    axes = vertex_labels._axes
+    monkeypatch.setattr(vertex_labels, "_axes", lambda *args: calls.append(1) or axes(*args))
+    graph = mn.asarray(nx.DiGraph([("a", "b"), ("b", "c"), ("c", "a")]))
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    mn.learn.LogisticRegression().fit(X, X[:, 0] > 0)  # loops in loops, which know nothing of the graph
+    assert len(calls) < 2000, "133,000 once"
+    twice = lambda x: mn.iterate(lambda y: graph @ y / 2, x, max_iterations=2)  # noqa: E731
+    ranks = mn.iterate(twice, graph.sum(axis=1), max_iterations=2)
+    assert ranks.labels.tolist() == ["a", "b", "c"]
+    assert len(calls) < 3000

@@ -512,8 +512,8 @@ class Table(FrameMethods):
 
         Text has pandas' type for strings, and dates have that of times. Whole numbers and booleans of which
         some are missing have pandas' dtypes for these, such as ``Int64`` and ``boolean``. Keys of groups are
-        columns, as tables have no index: ``t.groupby("zone")["fare"].sum().to_pandas().set_index("zone").plot(kind="bar")`` draws the
-        sums by key.
+        columns, as tables have no index:
+        ``t.groupby("zone")["fare"].sum().to_pandas().set_index("zone").plot(kind="bar")`` draws sums by key.
 
         Parameters
         ----------

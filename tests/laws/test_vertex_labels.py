@@ -373,7 +373,7 @@ def test_loops_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
     X = np.random.default_rng(0).normal(size=(30, 3))
     mn.learn.LogisticRegression().fit(X, X[:, 0] > 0)  # loops in loops, which know nothing of the graph
     assert len(calls) < 2000, "133,000 once"
-    twice = lambda x: mn.iterate(lambda y: graph @ y / 2, x, max_iterations=2)  # noqa: E731
-    ranks = mn.iterate(twice, graph.sum(axis=1), max_iterations=2)
+    twice = lambda x: mn.iterate(lambda y: graph @ y / 2, x, max_iterations=2)[0]  # noqa: E731
+    ranks, _ = mn.iterate(twice, graph.sum(axis=1), max_iterations=2)
     assert ranks.labels.tolist() == ["a", "b", "c"]
     assert len(calls) < 3000

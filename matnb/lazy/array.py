@@ -32,6 +32,7 @@ from matnb.lazy.foreign_names import (
     refuse_inverses,
     refuse_networkx,
     refuse_pickling,
+    tell_dense,
 )
 from matnb.lazy.labels import LABEL_FINDERS, NOTED_LABELS, check_labels
 from matnb.lazy.limits import check_incoming, check_limit, converted_bytes, list_bytes
@@ -536,6 +537,8 @@ class Values(Known):
         if self.sparse and self.ndim == 2 and asks("sklearn"):
             refuse_dense(self.shape, converted_bytes(self._expression, wanted))
         size = converted_bytes(self._expression, wanted)
+        if self.sparse and asks("scipy.sparse"):
+            tell_dense(self.shape, size)
         values = self._elements(size, "a dense array of", self.dtype if wanted is None else wanted)
         return values if wanted is None else values.astype(wanted, copy=False)
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.errors import UnsupportedError, ways
+from matnb.errors import UnsupportedError, warn, ways
 from matnb.lazy.registry import FUNCTIONS, implements
 from matnb.pictures.quantities import bytes_text
 
@@ -19,7 +19,7 @@ INSTEAD = ways(
         "numpy values A": "x.to_numpy()",
         "itemset": "x[n] = value",
         "to_list": "x.tolist()", "getnnz": "x.nnz",
-        "flat": "x.ravel(), or x[n] = value", "dt": "t[name].dt, of times",
+        "flat": "x.ravel(), or np.put(x, n, value)", "dt": "t[name].dt, of times",
         "to_pandas to_frame": "pandas.DataFrame(np.asarray(x)), or pandas.Series(x, index=x.labels)",
         "name": "the name itself: t[name]", "rank": "scipy.stats.rankdata(np.asarray(x))",
         "head": "x[:5]", "tail": "x[-5:]", "iloc iat": "x[n], or x[rows, columns]",
@@ -127,6 +127,22 @@ def refuse_dense(shape: tuple[int, ...], size: int) -> NoReturn:
         f"scikit-learn would take the sparse array of shape {shape} as a dense one of {bytes_text(size)}: "
         "give it x.to_scipy(), which stays sparse, or x.toarray()"
     )
+
+
+def tell_dense(shape: tuple[int, ...], size: int) -> None:
+    """Warn where SciPy's sparse functions ask for a large sparse array's elements.
+
+    Those that factorize or build matrices make one of them themselves, which takes long, and say little of
+    the error where it is too large.
+    """
+    if size > _TOLD_BYTES:
+        warn(
+            f"SciPy takes the sparse array of shape {shape} as a dense one of {bytes_text(size)} here: give "
+            "it x.to_scipy(), which stays sparse"
+        )
+
+
+_TOLD_BYTES = 1_000_000
 
 
 def refuse_pickling() -> NoReturn:

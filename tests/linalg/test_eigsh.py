@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -168,3 +169,14 @@ def test_solutions_that_scipy_would_find_by_products_are_refused(call: Callable[
             call(A, k=2, sigma=sigma)
         assert np.isfinite(call(A.to_scipy().tocsc(), k=2, sigma=sigma + 0.1)[0]).all()  # the way
     assert np.isclose(max(np.real(call(A, k=2)[0])), 6)
+
+
+@pytest.mark.parametrize("call", [sla.splu, sp.csr_array, sp.tril, lambda A: sp.vstack([A, A])])
+def test_large_arrays_that_scipy_takes_as_dense_are_told(call: Callable[..., object]) -> None:
+    with pytest.warns(UserWarning, match=r"dense one of .*give it x\.to_scipy\(\)"):
+        call(mn.asarray(sp.eye_array(400).tocsr()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", sp.SparseEfficiencyWarning)
+        call(mn.asarray(sp.eye_array(40).tocsr()))
+        call(mn.asarray(sp.eye_array(400).tocsr()).to_scipy())

@@ -149,6 +149,5 @@ def difference(one: npt.NDArray[Any], other: npt.NDArray[Any], names: tuple[str,
     length = min(len(one), len(other))
     place = int(np.argmax(one[:length] != other[:length])) if length else 0
     place = place if place < length else length - 1
-    return (
-        f"they are in another order: number {place} of one is {one[place]!r}, of the other {other[place]!r}"
-    )
+    first, second = one.tolist()[place], other.tolist()[place]
+    return f"they are in another order: number {place} of one is {first!r}, of the other {second!r}"

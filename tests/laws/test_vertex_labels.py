@@ -232,6 +232,12 @@ def test_a_saved_graph_has_the_vertices_that_it_had(tmp_path: Path) -> None:
         stored + B
 
 
+def test_the_same_vertices_in_another_order_are_listed_as_they_are_in_the_file(path: Path) -> None:
+    A = mn.load(path)
+    with pytest.raises(ShapeError, match=r"another order: number 0 of one is 100, of the other 5\."):
+        A[::-1] + A
+
+
 def test_labels_that_would_have_to_be_computed_are_not_compared(tmp_path: Path) -> None:
     A, B = edges_in(tmp_path / "a.txt", RING), edges_in(tmp_path / "b.txt", OTHER)
     masks = [mn.graph.pagerank(one).ranks > 0 for one in (A, B)]

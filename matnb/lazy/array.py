@@ -456,7 +456,7 @@ class Values(Known):
     def __index__(self) -> int:
         if self.ndim or self.dtype.kind not in "iu":  # of one element, too: what asks takes its values then
             raise DTypeError(
-                f"an array of shape {self.shape} and dtype {self.dtype} is no number for an index"
+                f"an array of shape {self.shape} and dtype {self.dtype} cannot be used as an index"
             )
         return int(self)
 

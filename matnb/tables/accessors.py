@@ -40,6 +40,4 @@ def _named(made: Any, name: str) -> Any:
             return _named(made(*args, **kwargs), name)
 
         return called
-    if hasattr(made, "may_miss") and not made.name:
-        made.name = name
     return column_array(made, name)

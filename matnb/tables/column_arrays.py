@@ -34,7 +34,10 @@ _RUNNING: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 _PLACE_OF_DDOF = 3  # among the arguments after the array
 # Methods of arrays whose results are columns as well.
-_KEPT = ("clip", "conj", "conjugate", "ravel", "repeat", "round", "squeeze", "take", "flatten")
+_KEPT = (
+    *("astype", "clip", "conj", "conjugate", "flatten", "ravel", "repeat", "reshape", "round"),
+    *("squeeze", "take", "transpose"),
+)
 
 
 class ColumnArray(DistArray):
@@ -86,7 +89,7 @@ class ColumnArray(DistArray):
 
     def copy(self, order: str = "C") -> Self:
         """Return a column with the same values; later assignments to either do not affect the other."""
-        return type(self)(self._expression, self.name, self._is_complete)
+        return lost_writes.owned(type(self)(self._expression, self.name, self._is_complete))
 
     @property
     def empty(self) -> bool:
@@ -136,10 +139,15 @@ class ColumnArray(DistArray):
 
 
 def column_array(array: Any, name: str = "") -> Any:
-    """Return a dense array with one axis as a column of a table; anything else as it is."""
-    if isinstance(array, DistArray) and array.ndim == 1 and not array.sparse and array.dtype.kind in "biuf":
+    """Return a dense array with one axis as a column of a table, a column with a name; others as they are."""
+    if not isinstance(array, DistArray):
+        if hasattr(array, "may_miss"):  # a column of another type
+            array.name = array.name or name
+    elif array.ndim == 1 and not array.sparse and array.dtype.kind in "biuf":
         if not isinstance(array, ColumnArray):
-            return ColumnArray(array.expression, name)
+            made = ColumnArray(array.expression, name)
+            is_copy = lost_writes.noted.get(id(array), array) is None
+            return lost_writes.owned(made) if is_copy else made
         array.name = array.name or name
     return array
 

@@ -301,7 +301,8 @@ def _of_none(nonexistent: object, unit: str) -> str | int:
         return nonexistent
     if isinstance(nonexistent, timedelta | np.timedelta64):
         return int(np.timedelta64(nonexistent).astype(f"m8[{unit}]").astype(np.int64))
-    raise OptionError(f"nonexistent={nonexistent!r}: choose one of {', '.join(map(repr, _OF_NONE))}")
+    words = ", ".join(map(repr, _OF_NONE))
+    raise OptionError(f"nonexistent={nonexistent!r}: choose one of {words}, or give a timedelta")
 
 
 def _first(column: TimeColumn, zone: str, ambiguous: Any) -> Any:

@@ -543,7 +543,7 @@ def _method(name: str, found: Callable[..., Any], all_of: Callable[..., Any], dd
     method.__name__, method.__qualname__ = name, f"MaskedColumn.{name}"
     method.__doc__ = (
         f"Return ``{name}`` of the values that are not missing, as pandas has it"
-        f"{', with ``ddof=1``' if ddof else ''}; with ``skipna=False``, NaN where one is."
+        f"{', with ``ddof=1``' if ddof else ''}; with ``skipna=False``, NumPy's, with NaN for the others."
     )
     return method
 

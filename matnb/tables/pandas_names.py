@@ -66,7 +66,7 @@ _OF_ALL_COLUMNS = ways(
         "is_null": "x.isna()", "is_not_null": "x.notna()", "is_in": "x.isin(values)",
         "n_unique": "x.nunique()", "is_between": "x.between(left, right)", "values": "x.to_numpy()",
         "cast": "x.astype(dtype)", "fill_null": "x.fillna(value)", "drop_nulls": "x.dropna()",
-        "apply": "x.map(fn)", "iloc loc iat at": "x[:5], x[mask], or x[[3, 1]]",
+        "apply": "x.map(fn)", "iloc loc iat at": "x[:5], x[mask], or x[[3, 1]]", "take": "x[[3, 1]]",
         "drop_duplicates": "x.unique()", "to_dict": "x.tolist()", "to_frame": "mn.table({name: x})",
         "index": "np.arange(len(x))", "reindex": "x[[3, 1]]",
         "sort_index": "x itself, which is in the order of its rows",
@@ -174,8 +174,7 @@ def no_table_name(
         is_spelled_so = near is not None and near.replace("_", "") == name.replace("_", "")
         kind = {"a table": "DataFrame", "x.str": "", "x.dt": "", "TableGroups": ""}.get(owner, "Series")
         if not is_spelled_so and kind and hasattr(getattr(pandas, kind, None), name):
-            frame = "t.to_pandas()" if kind == "DataFrame" else 't.to_pandas()["fare"]'
-            return f"do it in pandas: {frame}.{name}"
+            return f"do it in pandas: {own}.to_pandas().{name}"
         return meant(name, known()) or f"help({own}) lists what there is"
 
     return no_attribute(owner, name, instead=instead)

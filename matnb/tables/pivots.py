@@ -237,6 +237,8 @@ def _placed(rows: Keyed, given: Any, word: str) -> tuple[Any, Labels]:
 
 
 def _labels_from(given: Any, dtype: np.dtype, word: str) -> Labels:
+    if isinstance(given, str):  # whose letters would be labels
+        raise OptionError(f"pivot: {word}={given!r} is one text: give a list of labels, as [{given!r}]")
     values = np.asarray(given) if hasattr(given, "__array__") else list(given)
     if any(map(is_missing_value, values)):
         raise OptionError(f"pivot: {word} has a missing value, whose rows are left out: give it without")

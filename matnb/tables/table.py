@@ -21,6 +21,7 @@ from matnb.errors import (
     no_attribute,
     suggestion,
 )
+from matnb.lazy import lost_writes
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
@@ -829,7 +830,8 @@ def _column(name: str, one: object, length: int, has_rows: bool = True) -> DistA
 
 def _named(name: str, one: DistArray | Column, complete: bool) -> DistArray | Column:
     if isinstance(one, DistArray):
-        return ColumnArray(one.expression, name, complete)  # of its own: x += 1 changes no other table
+        # Of its own, also where rows of a table are picked: x += 1 changes no other table, as in pandas.
+        return lost_writes.owned(ColumnArray(one.expression, name, complete))
     if isinstance(one, Column) and one.name != name:
         one = copy(one)
         one.name = name

@@ -89,6 +89,7 @@ def test_what_is_advised_for_dummies_is_pandas_s(values: list[Any]) -> None:
         ({"row_labels": ["a", None]}, "row_labels has a missing value"),
         ({"row_labels": ["a", "a"]}, "row_labels has a label twice"),
         ({"row_labels": [1]}, "row_labels has other values than a column of text can have"),
+        ({"row_labels": "ab"}, "row_labels='ab' is one text"),
         ({"column_labels": [0.5]}, "column_labels has other values than a column of int64 can have"),
         ({"column_labels": ["x"]}, "column_labels has other values than a column of int64 can have"),
     ],

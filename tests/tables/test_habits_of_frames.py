@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import matnb as mn
-from matnb.errors import DTypeError, UnsupportedError
+from matnb.errors import DTypeError, LostWriteWarning, UnsupportedError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -133,7 +134,7 @@ def test_what_is_not_changed_is_written_as_it_runs(frame: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("name", ["skew", "sem", "interpolate", "ewm"])
 def test_what_only_pandas_has_is_left_to_it(frame: pd.DataFrame, name: str) -> None:
-    with pytest.raises(AttributeError, match=rf'do it in pandas: t\.to_pandas\(\)\["fare"\]\.{name}'):
+    with pytest.raises(AttributeError, match=rf"do it in pandas: x\.to_pandas\(\)\.{name}"):
         getattr(mn.table(frame)["fare"], name)
 
 
@@ -142,3 +143,60 @@ def test_options_of_pandas_statistics(frame: pd.DataFrame) -> None:
     for least in (0, 3, 4):
         assert float(x.sum(min_count=least)) == pytest.approx(expected.sum(min_count=least), nan_ok=True)
     assert float(x.mean(numeric_only=True)) == expected.mean(numeric_only=True)
+
+
+CONVERSIONS: list[Callable[[Any], Any]] = [
+    lambda x: x.astype("f8"),
+    lambda x: x.astype(np.float32),
+    lambda x: x.reshape(-1),
+    lambda x: x.transpose(),
+    lambda x: x.T,
+]
+
+
+@pytest.mark.parametrize("convert", CONVERSIONS)
+def test_a_converted_column_is_a_column(frame: pd.DataFrame, convert: Callable[[Any], Any]) -> None:
+    x = convert(mn.table(frame)["fare"])
+    assert x.name == "fare"
+    assert float(x.mean()) == pytest.approx(frame["fare"].mean())
+
+
+@pytest.mark.parametrize("dtype", ["Int64", str, "boolean"])
+def test_a_column_of_another_type_has_the_name(frame: pd.DataFrame, dtype: Any) -> None:
+    assert mn.table(frame)["n"].astype(dtype).name == "n"
+    assert mn.table(frame)["n"].map(str).name == "n"
+
+
+COPIES: list[Callable[[mn.Table], Any]] = [
+    lambda t: t["fare"][1:].copy(),
+    lambda t: t["fare"][1:].flatten(),
+    lambda t: t["fare"][1:].astype("f8"),
+    lambda t: np.copy(t["fare"][1:]),
+    lambda t: t[1:]["fare"],
+    lambda t: t.tail(3)["fare"],
+]
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_copies_and_columns_of_other_tables_are_changed_without_a_warning(
+    frame: pd.DataFrame, copied: Callable[[mn.Table], Any]
+) -> None:
+    t = mn.table(frame)
+    x = copied(t)
+    x[0] = 7.0  # where the warning would be an error
+    assert float(x[0]) == 7.0
+    pd.testing.assert_series_equal(t["fare"].to_pandas(), frame["fare"])
+
+
+def test_a_part_of_a_column_that_is_changed_is_told(frame: pd.DataFrame) -> None:
+    t = mn.table(frame)
+    x = t["fare"][1:]
+    with pytest.warns(LostWriteWarning):
+        x[0] = 7.0
+
+
+def test_rows_of_a_column_are_taken_by_their_numbers(frame: pd.DataFrame) -> None:
+    x = mn.table(frame)["zone"]
+    with pytest.raises(AttributeError, match=r"write x\[\[3, 1\]\]"):
+        x.take([3, 0])
+    assert x[[3, 0]].tolist() == frame["zone"][[3, 0]].tolist()

@@ -23,6 +23,7 @@ from matnb.lazy.indexing.compress import places_where
 from matnb.lazy.indexing.fancy import assigned, indexed
 from matnb.lazy.indexing.getitem import converted, read
 from matnb.lazy.indexing.keys import one_axis, with_new_axes
+from matnb.lazy.lost_writes import owned
 from matnb.lazy.reductions import count_nonzero, where
 from matnb.lazy.registry import FUNCTIONS, implements, recorded
 from matnb.lazy.ufuncs import astype, literal, number_dtype
@@ -43,7 +44,7 @@ def take(
     node, place = laned(node, axis)
     if mode != "raise":
         index = modulo(index, node.shape[place], mode)
-    return within(wrap(indexed(node, (*(slice(None),) * place, index))), out)
+    return within(owned(wrap(indexed(node, (*(slice(None),) * place, index)))), out)
 
 
 @implements(np.take_along_axis)

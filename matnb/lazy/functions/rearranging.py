@@ -32,6 +32,7 @@ from matnb.lazy.indexing.compress import parts_of
 from matnb.lazy.indexing.getitem import converted, converted_here
 from matnb.lazy.indexing.keys import flipped, normalize_axes, normalize_key, one_axis
 from matnb.lazy.labels import moves_labels
+from matnb.lazy.lost_writes import owned
 from matnb.lazy.reductions import reduce
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype, call, literal
@@ -167,7 +168,7 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> DistArray:
         node = reshaped(node, (1,) * (ndim - node.ndim) + node.shape)
     for axis, count in enumerate(counts):
         node = tiled(node, count, axis)
-    return wrap(node)
+    return owned(wrap(node))
 
 
 @implements(np.repeat)

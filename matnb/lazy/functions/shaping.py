@@ -18,6 +18,7 @@ from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import Number, ShapeLike, full, shape_of
 from matnb.lazy.indexing.keys import normalize_axes, normalize_key, one_axis, without_axes
 from matnb.lazy.labels import keeps_labels, moves_labels
+from matnb.lazy.lost_writes import owned
 from matnb.lazy.reductions import axes_of
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, chosen, number_dtype
@@ -196,7 +197,7 @@ def _check_casts(nodes: Sequence[Expr], element: np.dtype, casting: str) -> None
 
 def _given(node: Expr, out: object, dtype: object, casting: str) -> DistArray:
     if out is None:
-        return wrap(node)
+        return owned(wrap(node))  # a copy of one array, too
     if dtype is not None:
         raise DTypeError("concatenate: give out= or dtype=, not both")
     if not isinstance(out, DistArray):

@@ -346,7 +346,10 @@ def ids_of(
         row = int(np.searchsorted(chunk.newlines, starts[0]))
         begin = int(chunk.newlines[row - 1]) + 1 if row else 0
         line = bytes(chunk.text.buffer[begin : chunk.newlines[row]])
-        raise FileFormatError(error.path, f"{error.reason}; {way_of_names(line)}", error.line) from None
+        tokens = (chunk.text.bytes_at(start, stop) for start, stop in zip(starts, stops, strict=True))
+        bad = next((one for one in tokens if not one.lstrip(b"+-").isdigit()), b"")
+        way = _WAY_OF_NUMBERS if _is_number(bad) else way_of_names(line)
+        raise FileFormatError(error.path, f"{error.reason}; {way}", error.line) from None
     outside = ids < 0
     if limit is not None:
         outside |= ids >= limit
@@ -369,8 +372,6 @@ def way_of_names(line: bytes) -> str:
     edge, braces, _ = line.partition(b"{")
     between = next((one for one in (", ", ",", "\t") if one.encode() in edge.strip()), " ")
     words = [one for one in edge.strip().split(between.encode()) if one]
-    if words and all(map(_is_number, words)):
-        return "the first two columns of an edge list are ids, whole numbers; mn.loadtxt(path) reads a matrix"
     if b'"' in edge:
         way = "nx.from_pandas_edgelist(pd.read_csv(path, header=None), 0, 1, create_using=nx.DiGraph)"
     else:
@@ -381,6 +382,11 @@ def way_of_names(line: bytes) -> str:
         f"the first two columns are ids, whole numbers: a list of names is read by mn.asarray({way}); "
         'kind="csv" reads a table, mn.loadtxt(path) a matrix'
     )
+
+
+_WAY_OF_NUMBERS = (
+    "the first two columns of an edge list are ids, whole numbers; mn.loadtxt(path) reads a matrix"
+)
 
 
 def _is_number(word: bytes) -> bool:

@@ -63,9 +63,7 @@ def note_write(handle: object, version: Expr, living: dict[int, Expr]) -> None:
 def _is_given_back(code: CodeType, place: int) -> bool:
     # Whether an operator changes a part for what it is a part of: `q[1] += 4`, `c.real *= 2`.
     instructions = (one for one in dis.get_instructions(code) if one.offset >= place)
-    names = (
-        one.opname for one in instructions if one.opname not in ("CACHE", "SWAP", "ROT_TWO", "ROT_THREE")
-    )
+    names = (one.opname for one in instructions if one.opname not in ("CACHE", "SWAP"))
     return next(names, "").startswith("BINARY_OP") and next(names, "") in ("STORE_SUBSCR", "STORE_ATTR")
 
 

@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import matnb as mn
+from matnb.blocks.kernels.compiled import compile_always
 from matnb.errors import TooLargeError
 
 MEGABYTE = 10**6
@@ -56,6 +57,7 @@ def clustered(M: Any, iterations: int, threshold: float) -> Any:
 
 def memory_of_growing(grown: Any, threads: int) -> int:
     """Return by how much the memory of this process grows until a loop is stopped, in bytes."""
+    compile_always()
     A = band(100_000, 4)  # 5 MB
     with mn.start(workers=1, threads=threads, memory_limit="100MB"):
         P = mn.asarray(A).persist()

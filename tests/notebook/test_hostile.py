@@ -80,9 +80,9 @@ def test_no_name_became_an_element(folder: Path) -> None:
 
 def test_the_page_has_a_stamp_a_diagnosis_a_monitor_and_a_handle_with_short_names(folder: Path) -> None:
     page = (folder / "page.html").read_text()
-    for words in ("in the background: 1 result, ", "BLAS", "busy"):
+    for words in ("done: 1 result, ", "BLAS", "busy"):
         assert words in page, words
-    line = page[page.index("in the background: 1 result, ") :].split("<", 1)[0]
+    line = page[page.index("done: 1 result, ") :].split("<", 1)[0]
     assert len(line) < 300
 
 

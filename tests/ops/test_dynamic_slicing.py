@@ -131,6 +131,7 @@ def test_minibatches_of_dense_and_sparse_arrays(engine: str) -> None:
     assert int(mn.iterate(step, np.zeros(7), over=data, batch=12, max_iterations=2)[1]) == 2
 
 
+@pytest.mark.filterwarnings("ignore::matnb.errors.LostWriteWarning")
 def test_slices_in_the_body_of_a_loop(engine: str) -> None:
     x = mn.asarray(X, blocks=(4, 2))
 

@@ -19,7 +19,7 @@ def test_the_first_call_of_a_kernel_in_a_process_is_marked() -> None:
         session.subscribe(lambda event: finished.append(event) if isinstance(event, RunFinished) else None)
         A = mn.asarray(sp.random_array((1000, 1000), density=0.5, format="csr", rng=0)).persist()
         marks = []
-        for number in range(50):
+        for number in range(100):
             timed.clear()
             (A @ np.arange(number, number + 1000.0)).compute()
             marks.append([task.compiled for task in timed if task.kind == "product"])

@@ -537,9 +537,9 @@ class Values(Known):
         if self.sparse and self.ndim == 2 and asks("sklearn"):
             refuse_dense(self.shape, converted_bytes(self._expression, wanted))
         size = converted_bytes(self._expression, wanted)
+        values = self._elements(size, "a dense array of", self.dtype if wanted is None else wanted)
         if self.sparse and asks("scipy.sparse"):
             tell_dense(self.shape, size)
-        values = self._elements(size, "a dense array of", self.dtype if wanted is None else wanted)
         return values if wanted is None else values.astype(wanted, copy=False)
 
     def __dlpack__(

@@ -132,8 +132,7 @@ def refuse_dense(shape: tuple[int, ...], size: int) -> NoReturn:
 def tell_dense(shape: tuple[int, ...], size: int) -> None:
     """Warn where SciPy's sparse functions ask for a large sparse array's elements.
 
-    Those that factorize or build matrices make one of them themselves, which takes long, and say little of
-    the error where it is too large.
+    Those that factorize or build matrices make one of them themselves, which takes long.
     """
     if size > _TOLD_BYTES:
         warn(

@@ -150,7 +150,7 @@ class FileContentWarning(UserWarning):
 
 
 class LostWriteWarning(UserWarning):
-    """A change of a part of an array that nothing refers to, so that nobody sees it."""
+    """A change of a copy of a part of an array, where NumPy would change the array itself."""
 
 
 class StoredZerosWarning(UserWarning):

@@ -32,7 +32,7 @@ from matnb.expr.nodes import (
 from matnb.expr.traverse import topological
 from matnb.io.edges import EdgeList
 from matnb.lazy.array import DistArray, wrap
-from matnb.lazy.labels import LABEL_CHECKS, LABEL_FINDERS, NOTED_LABELS, are_same, difference
+from matnb.lazy.labels import LABEL_CHECKS, LABEL_FINDERS, NOTED_LABELS, are_same, difference, unlabeled
 from matnb.lazy.registry import METHODS, SPARSE_METHODS
 from matnb.ops.diagonals import DiagonalMatrix, Triangle
 from matnb.ops.indexing import Pick, Put, PutWhere
@@ -118,8 +118,7 @@ def without_labels(array: DistArray) -> DistArray:
     array([[0, 2],
            [0, 0]])
     """
-    node = array.expression
-    return wrap(Elementwise("astype", (node,), (node.dtype,), node.dtype))  # planned as the array itself
+    return wrap(unlabeled(array.expression))
 
 
 def labels_of_graph(A: Any) -> AxisLabels | None:
@@ -296,7 +295,9 @@ def _alike(axes: _Axes, others: _Axes) -> _Axes:
     return tuple(one if one == other else None for one, other in zip(axes, others, strict=True))
 
 
-def _noted(node: Expr, labels: Expr | npt.NDArray[Any]) -> _Axes:
+def _noted(node: Expr, labels: Expr | npt.NDArray[Any] | tuple[npt.NDArray[Any], ...]) -> _Axes:
+    if isinstance(labels, tuple):  # of a pivot
+        return tuple(map(_named, labels))
     if not isinstance(labels, Expr):
         return (_named(labels),) * node.ndim
     source = node
@@ -362,9 +363,9 @@ def _matched(one: AxisLabels | None, other: AxisLabels | None, name: str, word: 
     if word == "inner":
         sides = ("a column of the first", "a row of the second")
     raise ShapeError(
-        f"{name} of arrays whose {_WORDS[word][1]} are different vertices: "
-        f"{difference(first, second, sides)}. Give one without_labels() to combine them by position, or load "
-        "both with relabel=False and num_vertices=n, so that the same row is the same vertex"
+        f"{name} of arrays whose {_WORDS[word][1]} have different labels: "
+        f"{difference(first, second, sides)}. Give one without_labels() to combine them by position; of edge "
+        "lists loaded with relabel=False and num_vertices=n the same row is the same vertex"
     )
 
 

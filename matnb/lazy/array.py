@@ -27,8 +27,10 @@ from matnb.lazy.foreign_names import (
     asks,
     instead_of,
     is_in_matplotlib,
+    is_scipys_operand,
     refuse_dask,
     refuse_dense,
+    refuse_dense_parts,
     refuse_inverses,
     refuse_networkx,
     refuse_pickling,
@@ -61,7 +63,10 @@ class Known:
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes."""
-        return self._expression.shape
+        shape = self._expression.shape
+        if self._expression.sparse:
+            refuse_dense_parts(shape)
+        return shape
 
     @shape.setter
     def shape(self, shape: object) -> None:
@@ -256,11 +261,6 @@ class _OfSparse:
         return self._method if handle is None else self._method.__get__(handle)
 
 
-# SciPy's sparse arrays ask NumPy for a right operand as an array, and leave the operator to what gives none.
-_SCIPYS_OPERATORS = frozenset(
-    f"__{name}__" for name in ("matmul", "mul", "truediv", "eq", "ne", "lt", "le", "gt", "ge")
-)
-_FRAMES_TO_OPERATOR = 4  # from the operator to what asks, as in __mul__, multiply and what broadcasts there
 Result = np.ndarray | np.generic  # what NumPy code receives
 CPU = 1, 0  # the kind of device and its number, as DLPack counts
 
@@ -528,7 +528,7 @@ class Values(Known):
             raise DTypeError(
                 "np.asarray(..., copy=False): the blocks are on the workers, so a copy is needed"
             )
-        if _is_scipys_operand():
+        if is_scipys_operand():
             return np.empty((), object)  # by which SciPy tells that the operator is for this array to define
         wanted = None if dtype is None else np.dtype(dtype)
         if wanted is not None and wanted.kind == "O" and asks("scipy.sparse._construct"):  # sp.vstack
@@ -565,23 +565,6 @@ class Values(Known):
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's name of the device."""
         return CPU
-
-
-def _is_scipys_operand() -> bool:
-    # Whether the array is asked for by an operator of SciPy's sparse arrays, `S @ x`, and by nothing else of
-    # theirs: what called np.asanyarray is its frame, or one that it called.
-    frame = sys._getframe(2)
-    while frame.f_code.co_name == "__array__" and frame.f_back is not None:  # and the boundary around it
-        frame = frame.f_back
-    for _ in range(_FRAMES_TO_OPERATOR):
-        if not str(frame.f_globals.get("__name__")).startswith("scipy.sparse._"):
-            return False
-        if frame.f_code.co_name in _SCIPYS_OPERATORS:
-            return True
-        if frame.f_back is None:
-            return False
-        frame = frame.f_back
-    return False
 
 
 # The handles by their ids: they compare elementwise, and a weak table of Python's costs much more.

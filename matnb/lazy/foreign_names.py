@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Callable, Hashable
+from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.errors import UnsupportedError, warn, ways
+from matnb.errors import TooLargeError, UnsupportedError, warn, ways
 from matnb.lazy.registry import FUNCTIONS, implements
 from matnb.pictures.quantities import bytes_text
 
@@ -141,7 +143,30 @@ def tell_dense(shape: tuple[int, ...], size: int) -> None:
         )
 
 
+def refuse_dense_parts(shape: tuple[int, ...]) -> None:
+    """Raise where SciPy is about to make an identity, or indices, of all elements of a large sparse array.
+
+    Functions that ask a sparse array of SciPy's for its entries ask any other for its shape, and allocate
+    before they ask for an element.
+
+    Raises
+    ------
+    TooLargeError
+        Where one of them asks.
+    """
+    if _asking(2).f_code.co_name not in _ALLOCATING or not asks("scipy.sparse"):
+        return
+    size = math.prod(shape) * np.dtype(np.float64).itemsize
+    if size > _REFUSED_BYTES:
+        raise TooLargeError(
+            f"SciPy would take the sparse array of shape {shape} as a dense one of {bytes_text(size)}: give "
+            "it x.to_scipy(), which stays sparse"
+        )
+
+
 _TOLD_BYTES = 1_000_000
+_REFUSED_BYTES = 100_000_000
+_ALLOCATING = ("block_diag", "_ident_like")  # the last is of expm and expm_multiply
 
 
 def refuse_pickling() -> NoReturn:
@@ -184,11 +209,41 @@ def asks(library: str, *others: str, above: int = 2) -> bool:
     """Tell whether what asks, so many frames above, is a module of a library."""
     if library not in sys.modules:  # asked at every operation
         return False
+    name = str(_asking(above + 1).f_globals.get("__name__"))
+    return f"{name}.".startswith(tuple(f"{one}." for one in (library, *others)))
+
+
+def _asking(above: int) -> FrameType:
     frame = sys._getframe(above)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")) in _BETWEEN:
         frame = frame.f_back
-    name = str(frame.f_globals.get("__name__"))
-    return f"{name}.".startswith(tuple(f"{one}." for one in (library, *others)))
+    return frame
+
+
+_SCIPYS_OPERATORS = frozenset(
+    f"__{name}__" for name in ("matmul", "mul", "truediv", "eq", "ne", "lt", "le", "gt", "ge")
+)
+_FRAMES_TO_OPERATOR = 4  # from the operator to what asks, as in __mul__, multiply and what broadcasts there
+
+
+def is_scipys_operand() -> bool:
+    """Tell whether an operator of SciPy's sparse arrays asks for an array, as in ``S @ x``.
+
+    They ask NumPy for a right operand as an array, and leave the operator to what gives none. What called
+    np.asanyarray is the operator's frame, or one that it called.
+    """
+    frame = sys._getframe(2)
+    while frame.f_code.co_name == "__array__" and frame.f_back is not None:  # and the boundary around it
+        frame = frame.f_back
+    for _ in range(_FRAMES_TO_OPERATOR):
+        if not str(frame.f_globals.get("__name__")).startswith("scipy.sparse._"):
+            return False
+        if frame.f_code.co_name in _SCIPYS_OPERATORS:
+            return True
+        if frame.f_back is None:
+            return False
+        frame = frame.f_back
+    return False
 
 
 def refuse_inverses() -> None:

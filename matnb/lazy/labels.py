@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import ShapeError
-from matnb.expr.nodes import Expr
+from matnb.expr.nodes import Elementwise, Expr
 
 # Labels of rows, by what they came with: an expression, or names. A family follows them from there.
 NOTED_LABELS: WeakKeyDictionary[Expr, Any] = WeakKeyDictionary()
@@ -30,6 +30,29 @@ def check_labels(node: Expr) -> None:
     """Refuse a new expression that combines matrices of different labels."""
     for check in LABEL_CHECKS if NOTED_LABELS else ():
         check(node)
+
+
+def labeled(node: Expr, *labels: npt.NDArray[Any]) -> Expr:
+    """Return an expression of the same values whose axes have labels, and that is planned as the given one.
+
+    Equal matrices with other labels are other expressions.
+    """
+    found = _same(node)
+    while not all(map(are_same, NOTED_LABELS.setdefault(found, labels), labels)):
+        found = _same(found)
+    return found
+
+
+def unlabeled(node: Expr) -> Expr:
+    """Return an expression of the same values that has no labels, and is planned as the given one."""
+    found = node
+    while isinstance(NOTED_LABELS.get(found), tuple):
+        (found,) = found.operands
+    return _same(node) if found is node else found
+
+
+def _same(node: Expr) -> Expr:
+    return Elementwise("astype", (node,), (node.dtype,), node.dtype)
 
 
 def row_by_label(node: Expr, key: object) -> str:

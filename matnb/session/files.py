@@ -253,7 +253,8 @@ def _labels_to_save(
 ) -> npt.NDArray[np.generic] | None:
     # What rows and columns are both called; it is told where that is not written.
     labels = DistArray(node).labels if node.ndim == 2 else None
-    if labels is None and not hasattr(type(given), "_labeled_alike"):
+    is_pivot = hasattr(type(given), "_labeled_alike")
+    if labels is None and not is_pivot:
         return None
     found = None
     others = DistArray(node).T.labels if node.shape[0] == node.shape[1] else None
@@ -267,7 +268,7 @@ def _labels_to_save(
     if found is None or suffix not in (".npz", *EDGE_SUFFIXES):
         way = ': mn.save(A, "A.npz") keeps them'
         if found is None:
-            way = f": keep A.{'row_labels, A.column_labels' if labels is None else 'labels'} beside it"
+            way = f": keep A.{'row_labels, A.column_labels' if is_pivot else 'labels'} beside it"
         warn(f"{Location(os.fsdecode(path))}: the labels are not written{way}", FileContentWarning)
     return found
 

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from matnb.blocks.foreign import is_missing_value
 from matnb.errors import OptionError, ShapeError
 from matnb.expr.nodes import Expr
-from matnb.lazy.array import DistArray
+from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.creation import asarray, coo_array
 from matnb.lazy.evaluator import shown
-from matnb.lazy.labels import are_same, difference
+from matnb.lazy.labels import are_same, difference, labeled, unlabeled
 from matnb.ops.diagonals import DiagonalMatrix
 from matnb.pictures.arrays import array_html, array_text
 from matnb.tables.groups import Keyed, keyed
@@ -65,14 +65,15 @@ class Pivot(DistArray):
 
     The transpose, slices, flips, triangles, rows and columns that an index picks, and functions element by
     element keep the labels, and so do products with a diagonal matrix; products of two pivots have the row
-    labels of the first and the column labels of the second. All else that is made of the matrix has none. Two
-    pivots are combined only if their labels are the same, and graph algorithms refuse one whose rows have
-    other labels than its columns.
+    labels of the first and the column labels of the second. A pivot is combined with another, with a graph,
+    or with a vector of either only if the labels are the same, and graph algorithms refuse one whose rows
+    have other labels than its columns.
 
     Attributes
     ----------
     row_labels, column_labels
-        NumPy arrays; text as objects. ``rows`` and ``columns`` are the same.
+        NumPy arrays; text as objects. ``rows`` and ``columns`` are the same, and so is ``labels`` for the
+        rows, also of sums and of vectors that are made of them.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class Pivot(DistArray):
     __slots__ = ("_columns", "_rows")
 
     def __init__(self, matrix: DistArray, row_labels: Labels, column_labels: Labels) -> None:
-        super().__init__(matrix.expression)
+        super().__init__(labeled(matrix.expression, row_labels, column_labels))
         self._rows, self._columns = _Axis(row_labels), _Axis(column_labels)
 
     @property
@@ -145,7 +146,7 @@ class Pivot(DistArray):
 
     def without_labels(self) -> DistArray:
         """Return the matrix alone, which is combined with others row by row and column by column."""
-        return DistArray(self.expression)
+        return wrap(unlabeled(self.expression))
 
     def copy(self, order: str = "C") -> DistArray:
         """Return an array with the same values; later assignments to either do not affect the other."""
@@ -298,7 +299,7 @@ def _product(product: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
 
 
 def _plain(matrix: Any) -> Any:
-    return matrix.without_labels() if isinstance(matrix, Pivot) else matrix
+    return DistArray(matrix.expression) if isinstance(matrix, Pivot) else matrix
 
 
 def _is_diagonal(matrix: Any) -> bool:

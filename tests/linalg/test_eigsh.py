@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as sla
 
 import matnb as mn
-from matnb.errors import ConvergenceWarning, UnsupportedError
+from matnb.errors import ConvergenceWarning, TooLargeError, UnsupportedError
 from matnb.linalg.lanczos import num_kept_of
 
 
@@ -179,3 +180,22 @@ def test_large_arrays_that_scipy_takes_as_dense_are_told(call: Callable[..., obj
         warnings.simplefilter("error", UserWarning)
         call(mn.asarray(sp.eye_array(40).tocsr()))
         call(mn.asarray(sp.eye_array(400).tocsr()).to_scipy())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda A: sp.block_diag([A, A]),
+        sla.expm,
+        lambda A: sla.expm_multiply(A, np.ones(A.shape[1])),
+        lambda A: sla.expm_multiply(A, np.ones(A.shape[1]), start=0, stop=1, num=3),
+    ],
+)
+def test_scipy_does_not_allocate_for_all_elements_of_a_large_sparse_array(
+    call: Callable[[Any], Any],
+) -> None:
+    """It would before it asks for the first."""
+    large = mn.asarray(sp.eye_array(6_000).tocsr())
+    with pytest.raises(TooLargeError, match=r"dense one of 288 MB: give it x\.to_scipy\(\)"):
+        call(large)
+    assert call(large.to_scipy().tocsc()).shape  # the way

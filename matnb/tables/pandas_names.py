@@ -33,7 +33,7 @@ OF_TABLES = ways(
         "n_unique": "t.nunique()", "height": "len(t)", "width": "len(t.columns)",
         "iterrows itertuples iter_rows": "t.to_pandas().itertuples(); column arithmetic needs no loop",
         "sort": "t.sort_values(columns)", "top_k": "t.nlargest(n, columns)",
-        "resample": 't.groupby("pickup", freq="D")',
+        "resample": 't.groupby("pickup", freq="D"), of steps in which there are rows',
         "bottom_k": "t.nsmallest(n, columns)", "join": 't.merge(other, on="zone", how="left")',
         "set_index index": 't[t["id"] == value]: a table has no index, and rows are picked by their values',
         "append extend vstack": "mn.concat([t, u])", "T transpose": "t.to_matrix(columns).T",
@@ -143,7 +143,7 @@ OF_TEXTS = ways(
 OF_GROUPS = ways(
     {
         "apply pipe map": 'groups["tip"].agg(["mean", "max"]), or a loop: for key, rows in groups',
-        "resample rolling": 't.groupby("pickup", freq="D")',
+        "resample rolling": 't.groupby("pickup", freq="D"), of steps in which there are rows',
         "groups indices": "{key: rows for key, rows in groups}",
         "describe": 'groups["tip"].agg(["count", "mean", "std", "min", "median", "max"])',
         "nlargest": 't.sort_values("tip", ascending=False).groupby("zone").head(n)',

@@ -78,7 +78,10 @@ def _wholes(part: Expr) -> Iterator[Expr]:
 
 
 def forget(handle: object) -> None:
-    """Warn where what was written into a handle, which dies, is lost with it."""
+    """Warn where what was written into a handle, which dies, is lost with it.
+
+    A handle that has ``_lost`` says itself what to write.
+    """
     place = noted.pop(id(handle), None)
     frame = sys._getframe(1).f_back  # None where the interpreter ends
     if place is None or frame is None or frame.f_code is not place[0]:
@@ -87,4 +90,4 @@ def forget(handle: object) -> None:
     if not bytes_after or (
         0 < bytes_after <= _FARTHEST and dis.opname[frame.f_code.co_code[frame.f_lasti]] == "POP_TOP"
     ):
-        warn(_LOST, LostWriteWarning)
+        warn(getattr(handle, "_lost", _LOST), LostWriteWarning)

@@ -92,6 +92,14 @@ class ColumnArray(DistArray):
         return lost_writes.owned(type(self)(self._expression, self.name, self._is_complete))
 
     @property
+    def _lost(self) -> str:
+        word = self.name if self.name.isidentifier() else "name"
+        return (
+            "this changed a copy of a column, which nothing refers to: a table is not changed. Write "
+            f"c = t[{self.name or 'name'!r}]; c[0] = 4; t = t.with_columns({word}=c)"
+        )
+
+    @property
     def empty(self) -> bool:
         """Whether it has no values."""
         return not len(self)

@@ -107,8 +107,13 @@ def groupby(
     if freq is not None:
         found = _in_steps(found, freq)
     rest = tuple(name for name in self.columns if name not in found)
-    complete = self._complete & {name for name in found if name in self and found[name] is self[name]}
+    complete = {name for name in self._complete.intersection(found) if _is_column(self, name, found[name])}
     return TableGroups(self, type(self)(found, frozenset(complete)), rest)
+
+
+def _is_column(table: Table, name: str, one: AnyColumn) -> bool:
+    # Whether a key of a column's name is that column of numbers, unchanged.
+    return isinstance(one, DistArray) and one.expression is table[name].expression
 
 
 def _listed(by: object) -> list[object]:

@@ -127,22 +127,12 @@ class Table(FrameMethods):
         self, columns: Mapping[str, DistArray | Column], complete: frozenset[str] = frozenset()
     ) -> None:
         self._columns = {name: _named(name, one, name in complete) for name, one in columns.items()}
-        self._given = {name: _handle_of(one).expression for name, one in self._columns.items()}
-        self._without_nan = complete
+        self._complete = complete.intersection(columns)  # floats among which is no NaN: none is looked for
         self._seen: tuple[list[list[str]], list[list[str]]] | None = None
         self._note = ""  # what is said of these rows
         lengths = [len(one) for one in self._columns.values()]
         for name, length in zip(self._columns, lengths, strict=True):
             check_length(name, length, lengths[0])
-
-    @property
-    def _complete(self) -> frozenset[str]:
-        # Floats among which no NaN is known to be, so that none is looked for; arrays may have been changed.
-        return frozenset(
-            one
-            for one in self._without_nan.intersection(self._columns)
-            if _handle_of(self._columns[one]).expression is self._given[one]
-        )
 
     # What there is
 
@@ -181,11 +171,15 @@ class Table(FrameMethods):
     @property
     def values(self) -> ValuesOfColumns:
         """The columns, when called, as of a dict; the array that pandas has here is ``t.to_numpy()``."""
-        return ValuesOfColumns(self._columns.values())
+        return ValuesOfColumns(map(self._taken, self._columns))
 
     def items(self) -> tuple[tuple[str, DistArray | Column], ...]:
         """Return pairs of names and columns."""
-        return tuple(self._columns.items())
+        return tuple((name, self._taken(name)) for name in self._columns)
+
+    def _taken(self, name: str) -> Any:
+        # A column that may be changed, and leaves the table as it is.
+        return _named(name, self._columns[name], name in self._complete)
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self._columns)
@@ -234,7 +228,7 @@ class Table(FrameMethods):
         if isinstance(key, str):
             if key not in self._columns:
                 raise ColumnError(f"no column {key!r}; {suggestion(key, self._columns)}")
-            return self._columns[key]
+            return self._taken(key)
         if isinstance(key, list) and all(isinstance(one, str) for one in key):
             return Table({name: self[name] for name in key}, self._complete & set(key))
         if isinstance(key, slice):
@@ -320,7 +314,7 @@ class Table(FrameMethods):
                 kept._columns[name] = one.codes
             elif isinstance(one, Column):
                 kept._columns[name] = one._like(one.codes, may_miss=False)
-        kept._without_nan |= frozenset(self._named(subset))
+        kept._complete |= frozenset(self._named(subset))
         return kept
 
     def _missing(self, name: str) -> DistArray | None:
@@ -615,13 +609,9 @@ class Table(FrameMethods):
 
     def _looked(self) -> str:
         # Fetches rows to be shown, if they are not there; tells what that took, or why there are none.
-        if self._columns and (self._seen is None or self._is_changed()):
+        if self._columns and self._seen is None:
             self._note = looked(self._handles(), self._look)
         return self._note
-
-    def _is_changed(self) -> bool:
-        # Whether t["fare"][mask] = value came between.
-        return any(_handle_of(one).expression is not self._given[name] for name, one in self.items())
 
     def _handles(self) -> list[DistArray]:
         return [handle for one in self._columns.values() for handle in _handles_of(one)]

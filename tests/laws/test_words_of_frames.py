@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 import matnb as mn
-from matnb.errors import ArgumentError, FileContentWarning, MatnbError
+from matnb.errors import ArgumentError, FileContentWarning, LostWriteWarning, MatnbError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -204,14 +204,72 @@ def test_assignments_say_what_does_it() -> None:
     assert (t.at[1, "zone"], t.iat[1, 1]) == ("b", 2)
 
 
-def test_arrays_of_a_table_are_its_own() -> None:
-    t = mn.table({"a": [1.0, 2.0]})
-    other = t[["a"]].head()
-    t["a"][0] = np.nan
-    assert "nan" not in str(other)
-    assert other["a"].tolist() == [1.0, 2.0]
-    assert values(t["a"]) == [None, 2.0]
-    assert t.dropna().shape == (1, 1)
+def assigned(t: Any) -> None:
+    q = t["q"]
+    q[q > 1] = 0
+
+
+def in_place(t: Any) -> None:
+    q = t["q"]
+    q -= q.mean()
+
+
+def sorted_in_place(t: Any) -> None:
+    q = t["q"]
+    q.sort()
+
+
+def into(t: Any) -> None:
+    q = t["q"]
+    np.clip(q, 0, 2, out=q)
+
+
+def of_a_dict(t: Any) -> None:
+    q = dict(t.items())["q"]
+    q[0] = 0
+
+
+def of_values(t: Any) -> None:
+    (q,) = t.values()
+    q[0] = 0
+
+
+def of_a_copy(t: Any) -> None:
+    q = t.copy()["q"]
+    q[0] = 0
+
+
+@pytest.mark.parametrize(
+    "change", [assigned, in_place, sorted_in_place, into, of_a_dict, of_values, of_a_copy]
+)
+@pytest.mark.parametrize("values", [[3.0, 1.0, 2.0], [True, False, True]])
+def test_columns_are_changed_as_copies_of_those_of_a_table(
+    change: Callable[[Any], object], values: list[float]
+) -> None:
+    if values[0] is True and change not in (assigned, sorted_in_place):
+        pytest.skip("they are given numbers")
+    t, frame = mn.table({"q": values}), pd.DataFrame({"q": values})
+    taken = t.head(2)
+    change(t)
+    if change not in (sorted_in_place, into, of_values):
+        change(frame)
+    assert t["q"].tolist() == frame["q"].tolist() == values
+    assert taken["q"].tolist() == values[:2]
+
+
+def test_a_change_of_a_column_that_nothing_refers_to_is_told() -> None:
+    t = mn.table({"q": [3.0, 1.0], "two words": [1.0, 2.0]})
+    with pytest.warns(LostWriteWarning, match=r"c = t\['q'\]; c\[0\] = 4; t = t\.with_columns\(q=c\)"):
+        t["q"][0] = np.nan
+    with pytest.warns(LostWriteWarning, match=r"c = t\['two words'\]"):
+        t["two words"].fill(7)
+    for _ in range(2):
+        with pytest.raises(MatnbError, match=r"not changed: write t = t\.with_columns\(q=values\)"):
+            t["q"] *= 1.19
+    assert (t["q"].tolist(), t["two words"].tolist()) == ([3.0, 1.0], [1.0, 2.0])
+    c = t["q"]
+    c[0] = 4
+    assert t.with_columns(q=c)["q"].tolist() == [4.0, 1.0]  # the way
 
 
 # Options of pandas, and times of numbers

@@ -5,10 +5,11 @@ from __future__ import annotations
 import operator
 import re
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import signature
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -274,7 +275,7 @@ class Column:
             raise OptionError(f"isin({values!r}): give a list of values")
         given = list(values)
         there = [one for one in given if not is_missing_value(one)]
-        numbers = [number for one in there if (number := self._number(one)) is not None]
+        numbers = [number for number in self._numbers(there) if number is not None]
         found: Any = np.isin(self.codes, np.array(numbers, self.codes.dtype))
         if self.may_miss:
             found = found | self.missing if len(there) < len(given) else found & ~self.missing
@@ -328,11 +329,7 @@ class Column:
         """
         if regex:
             raise OptionError("replace takes whole values: write x.str.replace(pattern, text, regex=True)")
-        x, found = self, self
-        for old, new in replacements(to_replace, value).items():
-            is_old = x.missing if is_missing_value(old) else x._plain() == old
-            found = as_column(found._chosen(~is_old, new))
-        return found._plain()
+        return _values().replaced(self, replacements(to_replace, value))
 
     def map(self, arg: Mapping[Any, object] | Callable[[Any], object], na_action: str = "ignore") -> Any:
         """Return for each value what a dict or a function gives for it; missing values stay missing.
@@ -549,6 +546,10 @@ class Column:
         # The number that stands for a value; None where there is none.
         raise NotImplementedError
 
+    def _numbers(self, values: Sequence[object]) -> list[Any]:
+        # The same of several values.
+        return [self._number(one) for one in values]
+
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_") or "codes" not in self.__dict__:  # libraries ask for protocols
             refuse_dask(name, "a column of a table")
@@ -752,7 +753,7 @@ class TextColumn(HasText, OrderedColumn):
         return "text"
 
     def _shown(self, text: str) -> str:
-        is_empty = not text and self.labels.index("").as_py() >= 0
+        is_empty = not text and self._number("") is not None
         if text or (is_empty and not self.may_miss):
             return repr(short_text(text))
         return "'' or missing" if is_empty else "missing"
@@ -763,14 +764,30 @@ class TextColumn(HasText, OrderedColumn):
         return self.codes < 0  # type: ignore[no-any-return]
 
     def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if len(codes) < len(self.labels):  # a few rows of many texts
+            import pyarrow
+
+            some = pyarrow.array(codes, mask=codes < 0)
+            return self.labels.take(some).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
         labels = np.array([*self.labels.to_pylist(), None], object)
         return labels[codes]  # type: ignore[no-any-return]
+
+    def _place(self, text: str) -> tuple[int, bool]:
+        # How many labels are before a text, and whether it is one of them: labels ascend.
+        place = bisect_left(self.labels, text, key=lambda one: one.as_py())
+        return place, place < len(self.labels) and self.labels[place].as_py() == text
 
     def _number(self, value: object) -> int | None:
         if not isinstance(value, str):
             raise DTypeError(f"{value!r} cannot be compared with a column of text: give strings")
-        place: int = self.labels.index(value).as_py()
-        return None if place < 0 else place
+        place, is_there = self._place(value)
+        return place if is_there else None
+
+    def _numbers(self, values: Sequence[object]) -> list[int | None]:
+        if not all(isinstance(one, str) for one in values):
+            return super()._numbers(values)  # which refuses one
+        places = places_among(strings(cast(Sequence[str], values)), self.labels)[:-1]
+        return [None if place < 0 else place for place in places.tolist()]
 
     def _other(self, other: object) -> tuple[TextColumn, TextColumn | int]:
         if is_missing_value(other):
@@ -797,9 +814,8 @@ class TextColumn(HasText, OrderedColumn):
                 f"a column of text cannot be compared with {shown_value(other)}: give a string, or a column "
                 "of text"
             )
-        # Labels ascend, so that the place between two of them stands for a text that is none of them.
-        below = int(np.count_nonzero([one < other for one in self.labels.to_pylist()]))
-        is_there = self.labels.index(other).as_py() >= 0
+        # The place between two labels stands for a text that is none of them.
+        below, is_there = self._place(other)
         found = compare(self.codes, below if is_there else below - 0.5)
         return found if not self.may_miss else found & ~self.missing  # type: ignore[no-any-return]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +11,14 @@ import numpy.typing as npt
 from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, OptionError
 from matnb.io.durations import NO_TIME
+from matnb.io.texts import strings
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray
 from matnb.lazy.functions.grouping import GroupBy, groupby
 from matnb.tables.columns import Column, TextColumn, as_column
 from matnb.tables.incoming import column_from
 from matnb.tables.masked import MaskedColumn
+from matnb.tables.strings import recoded
 from matnb.tables.times import TimeColumn
 
 if TYPE_CHECKING:
@@ -69,11 +71,7 @@ def mapped_numbers(column: Column, results: Callable[[npt.NDArray[Any]], list[An
 
 
 def _mapped_by_dict(column: Column, arg: Mapping[Any, object]) -> Any:
-    numbers = [None if is_missing_value(one) else column._number(one) for one in arg]
-    pairs: list[Any] = [pair for pair in zip(numbers, arg.values(), strict=True) if pair[0] is not None]
-    pairs.sort(key=lambda pair: pair[0])
-    keys = np.array([number for number, _ in pairs], column.codes.dtype)
-    values = [value for _, value in pairs]
+    keys, values = _ascending(column, arg)
     codes: Any = column.codes
     place: Any = np.searchsorted(asarray(keys), codes)
     if isinstance(column, TextColumn) and 0 < len(keys) == len(column.labels) and not column.may_miss:
@@ -87,6 +85,52 @@ def _mapped_by_dict(column: Column, arg: Mapping[Any, object]) -> Any:
     if column.may_miss:
         place = np.where(column.missing, len(keys) + 1, place)
     return made[place]._plain()
+
+
+def _ascending(column: Column, arg: Mapping[Any, object]) -> tuple[npt.NDArray[Any], list[object]]:
+    # The numbers that stand for the keys of a dict that are not missing, ascending, and the values of these.
+    there = [one for one in arg if not is_missing_value(one)]
+    pairs: list[Any] = [
+        (number, arg[one])
+        for number, one in zip(column._numbers(there), there, strict=True)
+        if number is not None
+    ]
+    pairs.sort(key=lambda pair: pair[0])
+    return np.array([number for number, _ in pairs], column.codes.dtype), [value for _, value in pairs]
+
+
+def replaced(column: Column, new: Mapping[Any, object]) -> Any:
+    """Return a column with new values, or none, in place of old ones, which may be the missing ones.
+
+    Raises
+    ------
+    DTypeError
+        For a value that the column cannot have.
+    """
+    found = column
+    if isinstance(column, TextColumn):
+        found = _with_new_texts(column, {old: one for old, one in new.items() if not is_missing_value(old)})
+        new = {old: one for old, one in new.items() if is_missing_value(old)}
+    for old, one in new.items():
+        is_old = column.missing if is_missing_value(old) else column._plain() == old
+        found = as_column(found._chosen(~is_old, one))
+    return found._plain()
+
+
+def _with_new_texts(column: TextColumn, new: Mapping[str, object]) -> TextColumn:
+    # The labels get them, so that rows are read once, however many texts are replaced.
+    from pyarrow import compute
+
+    for one in new.values():
+        if not isinstance(one, str) and not is_missing_value(one):
+            column._other(one)  # which refuses it
+    places, texts = _ascending(column, new)
+    if not texts:
+        return column
+    is_old = np.zeros(len(column.labels), np.bool_)
+    is_old[places] = True
+    made = strings([None if is_missing_value(one) else cast(str, one) for one in texts])
+    return recoded(column, compute.replace_with_mask(column.labels, is_old, made))
 
 
 def counted(column: Column, name: str, normalize: bool, ascending: bool, dropna: bool) -> Table:

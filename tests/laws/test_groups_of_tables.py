@@ -189,6 +189,18 @@ def test_means_of_times_and_durations() -> None:
             assert (abs(found[method] - expected[method]) <= pd.Timedelta("2us")).all()
 
 
+INFINITE = ([np.inf, np.inf], [-np.inf, -np.inf], [-np.inf, 1], [np.inf, np.nan, np.inf], [1e308, -1e308] * 2)
+
+
+@pytest.mark.parametrize("values", INFINITE)
+@pytest.mark.parametrize("method", ["median", "mean", "sum", "min", "max"])
+def test_infinite_values_of_a_group(values: list[float], method: str) -> None:
+    frame = pd.DataFrame({"k": ["a"] * len(values) + ["b"], "x": [*values, 2.0]})
+    found = getattr(mn.table(frame).groupby("k")["x"], method)()
+    wanted = getattr(frame.groupby("k")["x"], method)()
+    np.testing.assert_array_equal(np.asarray(found["x"]), wanted.to_numpy())
+
+
 def test_wrong_arguments_say_what_to_write() -> None:
     table = mn.table({"z": ["b", "a"], "f": [6.0, 9.0], "t": np.array(["2024-01-01", "2024-01-02"], "M8[D]")})
     groups = table.groupby("z")

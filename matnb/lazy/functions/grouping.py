@@ -272,7 +272,7 @@ class GroupBy:
 
     def median(self, values: ArrayLike) -> DistArray:
         """Return the median of each group, float64; NaN if the group is empty or has a NaN."""
-        return self.quantile(values, 0.5)
+        return self._by_column(values, lambda column: _quantile(self._way, column, None))
 
     def quantile(self, values: ArrayLike, q: float = 0.5) -> DistArray:
         """Return a quantile of each group, float64; NaN if the group is empty or has a NaN.
@@ -492,11 +492,12 @@ def _one() -> DistArray:
     return DistArray(expression_of(np.ones(1, np.int64)))
 
 
-def _quantile(way: Way, column: Expr, q: float) -> DistArray:
+def _quantile(way: Way, column: Expr, q: float | None) -> DistArray:
+    # Without a q the median, which is the mean of two values in the middle: of inf and inf it is inf.
     if not column.shape[0]:
         return wrap(Broadcast(expression_of(np.asarray(np.nan)), (way.num_groups,)))
     rows = _ordered(way, column)
-    place: Any = np.maximum(rows.counts - 1, 0) * q
+    place: Any = np.maximum(rows.counts - 1, 0) * (0.5 if q is None else q)
     low: Any = np.floor(place)
     first, most = low.astype(np.int64), len(rows.order) - 1
     below = rows.values[np.minimum(rows.starts + first, most)].astype(np.float64)
@@ -505,7 +506,8 @@ def _quantile(way: Way, column: Expr, q: float) -> DistArray:
     # NaN is ordered last.
     last = rows.values[np.minimum(rows.starts + np.maximum(rows.counts - 1, 0), most)].astype(np.float64)
     share = place - low
-    found: Any = np.where(share == 0, below, below + (above - below) * share)
+    between = (below + above) / 2 if q is None else below + (above - below) * share
+    found: Any = np.where(share == 0, below, between)
     has_none: Any = (rows.counts == 0) | np.isnan(last)
     return np.where(has_none, np.nan, found)  # type: ignore[return-value]  # a handle
 

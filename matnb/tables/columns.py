@@ -329,7 +329,7 @@ class Column:
         """
         if regex:
             raise OptionError("replace takes whole values: write x.str.replace(pattern, text, regex=True)")
-        return _values().replaced(self, replacements(to_replace, value))
+        return _values().replaced(self, to_replace, value)
 
     def map(self, arg: Mapping[Any, object] | Callable[[Any], object], na_action: str = "ignore") -> Any:
         """Return for each value what a dict or a function gives for it; missing values stay missing.
@@ -647,24 +647,6 @@ def as_column(one: DistArray | Column) -> Column:
     from matnb.tables.numbers import NumberColumn  # which is a column
 
     return one if isinstance(one, Column) else NumberColumn(one)
-
-
-def replacements(to_replace: object, value: object) -> dict[Any, object]:
-    """Return new values by old ones, from what pandas' ``replace`` takes.
-
-    Raises
-    ------
-    OptionError
-        For lists of unequal lengths.
-    """
-    if isinstance(to_replace, Mapping):
-        return dict(to_replace)
-    if not isinstance(to_replace, list | tuple):
-        return {to_replace: value}
-    new = list(value) if isinstance(value, list | tuple) else [value] * len(to_replace)
-    if len(new) != len(to_replace):
-        raise OptionError(f"replace: {len(to_replace)} values by {len(new)}: give as many")
-    return dict(zip(to_replace, new, strict=True))
 
 
 def is_missing(column: DistArray | Column) -> DistArray | None:
@@ -1036,8 +1018,12 @@ def _call_text(function: Callable[..., object]) -> str:
 
 
 def shown_value(value: object) -> str:
-    """Return a value that a user gave as an error shows it; a column is shown by its type."""
-    return f"a column of {value._word()}" if isinstance(value, Column) else repr(value)
+    """Return a value that a user gave as an error shows it; columns and arrays are shown by their types."""
+    if isinstance(value, Column):
+        return f"a column of {value._word()}"
+    return (
+        f"an array of {value.dtype}" if getattr(value, "ndim", 0) and hasattr(value, "dtype") else repr(value)
+    )
 
 
 def check_length(name: str, length: int, wanted: int) -> None:

@@ -31,7 +31,8 @@ from matnb.tables.rows import (
     repeated,
     word_of,
 )
-from matnb.tables.times import TimeColumn, finer
+from matnb.tables.time_operators import finer
+from matnb.tables.times import TimeColumn
 
 if TYPE_CHECKING:
     from matnb.tables.table import Table

@@ -17,7 +17,8 @@ from matnb.lazy.functions.ordering import argsort
 from matnb.tables.columns import Column, TextColumn
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.matching import MOST_TAKEN_BYTES, Taken
-from matnb.tables.times import TimeColumn, finer
+from matnb.tables.time_operators import finer
+from matnb.tables.times import TimeColumn
 
 AnyColumn: TypeAlias = DistArray | Column
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -26,10 +26,11 @@ from matnb.io.durations import (
 from matnb.io.texts import OFFSET, whole_offset
 from matnb.lazy.array import DistArray
 from matnb.tables.column_arrays import column_array
-from matnb.tables.columns import Column, OrderedColumn, kind_of_dtype, shown_value
+from matnb.tables.columns import Column, OrderedColumn, check_length, kind_of_dtype, shown_value
 from matnb.tables.datetimes import HasTimes
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.showing import duration_text
+from matnb.tables.time_operators import HasTimeOperators, check_length_of, finer, times_of
 from matnb.tables.zones import (
     checked_zone,
     floored,
@@ -87,7 +88,7 @@ class ZonedDtype:
         return str(self)
 
 
-class TimeColumn(HasTimes, OrderedColumn):
+class TimeColumn(HasTimes, HasTimeOperators, OrderedColumn):
     """Dates and times, or durations, as NumPy's datetime64 and timedelta64; missing values are NaT.
 
     The difference of two times is a duration; durations can be added to times and to each other. Both can be
@@ -269,22 +270,25 @@ class TimeColumn(HasTimes, OrderedColumn):
                 given, offset = found[1], int(steps_of(zone)[1][0])
             elif isinstance(value, datetime) and (moved := value.utcoffset()) is not None:
                 given, offset = value.replace(tzinfo=None), moved.days * 86_400 + moved.seconds
-        if isinstance(given, bool | int | float | np.number) and not isinstance(given, np.timedelta64):
+        if callable(to_numpy := getattr(given, "to_numpy", None)):  # pandas' times have nanoseconds
+            given = to_numpy()
+        kind = getattr(getattr(given, "dtype", None), "kind", "f" if isinstance(given, int | float) else "")
+        if kind in tuple("biufcmM") and kind != self._plain_dtype.kind:
             raise DTypeError(f"{shown_value(value)} is not a {self.word}, which this column holds")
         if offset is not None and not self.zone:
             raise DTypeError(f"{value!r} has an offset, and the column of {self._word()} has no zone")
         if self.word == "timedelta" and isinstance(given, np.timedelta64):
-            _check_length(given)
+            check_length_of(given)
         try:
-            # pandas' times and durations have nanoseconds.
-            to_numpy = getattr(given, "to_numpy", None)
-            made = np.asarray(to_numpy() if callable(to_numpy) else given).astype(f"{self.word}64")
+            made = np.asarray(given).astype(f"{self.word}64")
             given_unit, step = np.datetime_data(made.dtype)
             unit = stored_unit(given_unit)
             if given_unit not in PER_DAY:
                 made, given_unit, step = made.astype(f"{self.word}64[{unit}]"), unit, 1
         except (ValueError, TypeError):
             raise DTypeError(f"{shown_value(value)} is not a {self.word}, which this column holds") from None
+        if made.ndim:
+            raise DTypeError(f"{shown_value(value)} is not one {self.word}: give one, or a column of them")
         count = int(made.view(np.int64))
         if count != NO_TIME:
             count *= step * unit_ratio(given_unit, unit)
@@ -298,7 +302,11 @@ class TimeColumn(HasTimes, OrderedColumn):
 
     def _other(self, value: object) -> tuple[TimeColumn, TimeColumn | int]:
         # This column and another, or a scalar's number, in one unit.
-        if isinstance(value, TimeColumn):
+        if (times := times_of(value)) is not None:
+            value = times
+            check_length("other", len(value), len(self))
+            if value.word != self.word:
+                raise DTypeError(f"{shown_value(value)} has no {self.word}s, which this column holds")
             if bool(self.zone) != bool(value.zone):
                 raise DTypeError(
                     f"a column of {self._word()} and one of {value._word()}: only one has a zone; "
@@ -354,76 +362,9 @@ class TimeColumn(HasTimes, OrderedColumn):
                 found = found & ~column.missing
         return found  # type: ignore[no-any-return]  # a handle
 
-    def _lengths(self, other: object) -> TimeColumn | np.timedelta64 | None:
-        # A length of time, that is added.
-        if isinstance(other, TimeColumn):
-            return other if other.word == "timedelta" else None
-        if isinstance(other, np.timedelta64):
-            _check_length(other)
-            return other
-        return np.timedelta64(other) if isinstance(other, timedelta) else None
-
-    def _moved(self, other: TimeColumn | np.timedelta64, sign: int) -> TimeColumn:
-        if isinstance(other, TimeColumn):
-            unit = finer(self.unit, other.unit)
-            one, two = self.to_unit(unit), other.to_unit(unit)
-            made: Any = one.codes + two.codes if sign > 0 else one.codes - two.codes
-            may_miss = self.may_miss or other.may_miss
-            return TimeColumn(self._kept(made, one, two), self.word, unit, may_miss, self.zone)
-        unit = finer(self.unit, stored_unit(np.datetime_data(other.dtype)[0]))
-        if np.isnat(other):
-            return self._like(self.codes * 0 + NO_TIME, True)
-        one = self.to_unit(unit)
-        count = int(other.astype(f"timedelta64[{unit}]").astype(np.int64))
-        made = self._kept(one.codes + sign * count, one)
-        return TimeColumn(made, self.word, unit, self.may_miss, self.zone)
-
-    def __add__(self, other: object) -> TimeColumn:
-        length = self._lengths(other)
-        if length is None:
-            if isinstance(other, TimeColumn) and self.word == "timedelta":
-                return other._moved(self, 1)
-            raise DTypeError(f"{other!r} cannot be added to a column of {self._word()}: give a duration")
-        return self._moved(length, 1)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: object) -> TimeColumn:
-        length = self._lengths(other)
-        if length is not None:
-            return self._moved(length, -1)
-        if self.word == "timedelta":
-            raise DTypeError(
-                f"{other!r} cannot be subtracted from a column of {self._word()}: give a duration"
-            )
-        one, two = self._other(other)
-        if isinstance(two, int) and two == NO_TIME:
-            return TimeColumn(self.codes * 0 + NO_TIME, "timedelta", self.unit)
-        made: Any = one.codes - (two if isinstance(two, int) else two.codes)
-        others = [column for column in (one, two) if isinstance(column, TimeColumn)]
-        may_miss = any(column.may_miss for column in others)
-        return TimeColumn(self._kept(made, *others), "timedelta", one.unit, may_miss)
-
-    def __truediv__(self, other: object) -> DistArray:
-        length = self._lengths(other)
-        if self.word != "timedelta" or length is None:
-            raise DTypeError(f"a column of {self._word()} cannot be divided by {other!r}: give a duration")
-        if not isinstance(length, TimeColumn):
-            unit = finer(self.unit, stored_unit(np.datetime_data(length.dtype)[0]))
-            one = self.to_unit(unit)
-            return one._or_nan(one.codes / float(length / np.timedelta64(1, unit)))  # type: ignore[no-any-return,call-overload]
-        unit = finer(self.unit, length.unit)
-        one, two = self.to_unit(unit), length.to_unit(unit)
-        return two._or_nan(one._or_nan(one.codes / two.codes))  # type: ignore[no-any-return]
-
-    def abs(self) -> TimeColumn:
-        """Return durations without their sign."""
-        self._check("timedelta", "abs")
-        return self._like(abs(self.codes))  # that of "not a time" is itself
-
     def total_seconds(self) -> DistArray:
         """Return durations in seconds, float64; NaN for missing values."""
-        return self / np.timedelta64(1, "s")
+        return self / np.timedelta64(1, "s")  # type: ignore[no-any-return]  # a handle
 
     def _or_nan(self, made: Any) -> Any:
         return column_array(np.where(self.missing, np.nan, made) if self.may_miss else made)
@@ -565,17 +506,6 @@ def _instant_of(column: TimeColumn, wall: int, unit: str, value: object) -> int:
         f"{shown_value(value)} beside a column of {column._word()}: {say(wall, unit, column.zone)}; write an "
         f'offset, as in "{shown}"'
     )
-
-
-def finer(one: str, other: str) -> str:
-    """Return the finer of two units of times."""
-    return max(one, other, key=STORED_UNITS.index)
-
-
-def _check_length(duration: Any) -> None:
-    unit = np.datetime_data(duration.dtype)[0]
-    if unit in ("Y", "M", "generic") and not np.isnat(duration):
-        raise DTypeError(f"{duration!r} has no length in seconds: give days, hours or shorter units")
 
 
 def days_of(year: Any, month: Any) -> Any:

@@ -99,7 +99,7 @@ def _ascending(column: Column, arg: Mapping[Any, object]) -> tuple[npt.NDArray[A
     return np.array([number for number, _ in pairs], column.codes.dtype), [value for _, value in pairs]
 
 
-def replaced(column: Column, new: Mapping[Any, object]) -> Any:
+def replaced(column: Column, to_replace: object, value: object) -> Any:
     """Return a column with new values, or none, in place of old ones, which may be the missing ones.
 
     Raises
@@ -107,7 +107,7 @@ def replaced(column: Column, new: Mapping[Any, object]) -> Any:
     DTypeError
         For a value that the column cannot have.
     """
-    found = column
+    found, new = column, replacements(to_replace, value)
     if isinstance(column, TextColumn):
         found = _with_new_texts(column, {old: one for old, one in new.items() if not is_missing_value(old)})
         new = {old: one for old, one in new.items() if is_missing_value(old)}
@@ -115,6 +115,24 @@ def replaced(column: Column, new: Mapping[Any, object]) -> Any:
         is_old = column.missing if is_missing_value(old) else column._plain() == old
         found = as_column(found._chosen(~is_old, one))
     return found._plain()
+
+
+def replacements(to_replace: object, value: object) -> dict[Any, object]:
+    """Return new values by old ones, from what pandas' ``replace`` takes.
+
+    Raises
+    ------
+    OptionError
+        For lists of unequal lengths.
+    """
+    if isinstance(to_replace, Mapping):
+        return dict(to_replace)
+    if not isinstance(to_replace, list | tuple):
+        return {to_replace: value}
+    new = list(value) if isinstance(value, list | tuple) else [value] * len(to_replace)
+    if len(new) != len(to_replace):
+        raise OptionError(f"replace: {len(to_replace)} values by {len(new)}: give as many")
+    return dict(zip(to_replace, new, strict=True))
 
 
 def _with_new_texts(column: TextColumn, new: Mapping[str, object]) -> TextColumn:

@@ -1,6 +1,7 @@
-"""Many texts looked up in a column of many: as pandas does, and not by a search or a pass for each of them."""
+"""Many texts looked up in a column of many: as pandas does, and without a search or a pass for each."""
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ WAYS = {
     "map to texts": lambda x: x.map({old: new for old, new in NEW.items() if new}),
     "map to numbers": lambda x: x.map(dict(zip(KNOWN[::3], np.arange(COUNT).tolist(), strict=False))),
     "replace": lambda x: x.replace(NEW),
-    "replace in turn": lambda x: x.replace(dict(zip(KNOWN, KNOWN[1:], strict=False))),
+    "replace in turn": lambda x: x.replace(dict(pairwise(KNOWN))),
     "replace by one": lambda x: x.replace(KNOWN[:200], "one"),
 }
 

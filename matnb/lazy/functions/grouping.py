@@ -507,9 +507,8 @@ def _quantile(way: Way, column: Expr, q: float | None) -> DistArray:
     last = rows.values[np.minimum(rows.starts + np.maximum(rows.counts - 1, 0), most)].astype(np.float64)
     share = place - low
     between = (below + above) / 2 if q is None else below + (above - below) * share
-    found: Any = np.where(share == 0, below, between)
     has_none: Any = (rows.counts == 0) | np.isnan(last)
-    return np.where(has_none, np.nan, found)  # type: ignore[return-value]  # a handle
+    return np.where(has_none, np.nan, np.where(share == 0, below, between))  # type: ignore[return-value]
 
 
 def _num_distinct(way: Way, column: Expr) -> DistArray:

@@ -24,6 +24,8 @@ from matnb.lazy import functions as _functions  # noqa: F401  registers NumPy's 
 from matnb.lazy import random, special
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, coo_array, eye, full, linspace, ones, zeros
+from matnb.lazy.foreign_names import CUT as _CUT
+from matnb.lazy.foreign_names import QCUT as _QCUT
 from matnb.lazy.functions.foreach import Splits, foreach, splits
 from matnb.lazy.functions.grouping import GroupBy, groupby, scatter_reduce
 from matnb.lazy.functions.linear import matmul
@@ -168,8 +170,7 @@ _INSTEAD = errors.ways(
         "read_excel read_json read_sql read_html": "mn.table(pd.read_excel(path)), with pandas's own reader",
         "to_datetime": 't["when"].to_datetime(format), or mn.load, which reads times',
         "to_numeric": 't["price"].to_float(errors="coerce"), of text',
-        "cut": "np.digitize(x, bins, right=True), from 1",
-        "qcut": "np.digitize(x, np.quantile(x, [0.25, 0.5, 0.75]), right=True)", "isna isnull": "x.isna()",
+        "cut": _CUT, "qcut": _QCUT, "isna isnull": "x.isna()",
         "get_dummies": (
             't.with_columns(row=np.arange(len(t))).pivot("row", "zone", row_labels=np.arange(len(t)))'
         ),

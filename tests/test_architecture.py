@@ -117,6 +117,7 @@ ONE_IMPORTER = {
     "matnb/session/run_log.py": LARGE,
     "matnb/session/stored_layouts.py": LARGE,
     "matnb/tables/choosing.py": LARGE,
+    "matnb/tables/column_orders.py": LARGE,
     "matnb/tables/conversions.py": LARGE,
     "matnb/tables/drawing.py": LARGE,
     "matnb/tables/frame.py": LARGE,

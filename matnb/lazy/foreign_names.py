@@ -16,6 +16,9 @@ from matnb.errors import TooLargeError, UnsupportedError, warn, ways
 from matnb.lazy.registry import FUNCTIONS, implements
 from matnb.pictures.quantities import bytes_text
 
+# Missing values are in no interval, nor is what is outside of all.
+CUT = "np.digitize(x, bins, right=True).where((x > bins[0]) & (x <= bins[-1])), which counts from 1"
+QCUT = "np.digitize(x, x.quantile([0.25, 0.5, 0.75]), right=True).where(x.notna()), which counts from 0"
 INSTEAD = ways(
     {
         "numpy values A": "x.to_numpy()",
@@ -23,21 +26,19 @@ INSTEAD = ways(
         "to_list": "x.tolist()", "getnnz": "x.nnz",
         "flat": "x.ravel(), or np.put(x, n, value)", "dt": "t[name].dt, of times",
         "to_pandas to_frame": "pandas.DataFrame(np.asarray(x)), or pandas.Series(x, index=x.labels)",
-        "name": "the name itself: t[name]", "rank": "scipy.stats.rankdata(np.asarray(x))",
+        "name": "the name itself: t[name]",
         "head": "x[:5]", "tail": "x[-5:]", "iloc iat": "x[n], or x[rows, columns]",
         "loc at": "x[rows, columns], or, where rows have labels, A[A.labels == label]",
         "isna isnull": "np.isnan(x)", "notna notnull": "~np.isnan(x)", "dropna": "x[~np.isnan(x)]",
-        "fillna": "np.where(np.isnan(x), value, x)", "sort_values": "np.sort(x)",
+        "fillna": "np.where(np.isnan(x), value, x)",
         "value_counts": "np.unique(x, return_counts=True)", "nunique": "np.unique(x).size",
-        "groupby": "mn.groupby(keys).sum(x)", "rolling": "mn.rolling(x, n)", "nlargest": "mn.topk(x, n)",
+        "groupby": "mn.groupby(keys).sum(x)", "rolling": "mn.rolling(x, n)",
         "apply map applymap map_blocks": "mn.map_blocks(fn, x)", "visualize": "mn.visualize(x)",
         "rechunk": "mn.repartition(x, n)", "chunks chunksize numblocks npartitions": "x.layout",
         "map_overlap": "mn.rolling(x, n)", "topk": "mn.topk(x, n)", "hist": "np.histogram(x), or plt.hist(x)",
         "store to_hdf5 to_zarr tofile to_csv to_excel": "mn.save(x, path)",
         "compute_chunk_sizes": "x.shape, which is known",
-        "plot": "mn.plot(x)", "cut": "np.digitize(x, bins, right=True), from 1",
-        "nsmallest": "np.sort(x)[:n]", "rename alias": 't.rename(columns={"fare": "new"})',
-        "qcut": "np.digitize(x, np.quantile(x, [0.25, 0.5, 0.75]), right=True)",
+        "plot": "mn.plot(x)", "cut": CUT, "qcut": QCUT, "rename alias": 't.rename(columns={"fare": "new"})',
         "dask to_delayed to_dask_dataframe": "dask.array.from_array(x.compute())",
         "H": "x.conj().T", "getrow": "x[[i]]", "getcol": "x[:, [j]]", "setdiag": "np.fill_diagonal(x, value)",
         "indices indptr row col coords": "x.to_scipy(), which has it",

@@ -112,7 +112,7 @@ class ColumnArray(DistArray):
         try:
             return super().__getattr__(name)
         except MissingAttributeError:
-            if instead_of(name, False):
+            if name not in OF_COLUMNS[""] and instead_of(name, False):
                 raise
         known = [one for one in dir(self) if not one.startswith("_")]
         raise no_table_name("a column of numbers", name, OF_COLUMNS[""], lambda: known) from None

@@ -35,6 +35,7 @@ from matnb.lazy.element_reads import chunks_of
 from matnb.lazy.foreign_names import refuse_dask
 from matnb.lazy.functions.mapping import replicated
 from matnb.tables.column_arrays import column_array
+from matnb.tables.column_orders import ColumnOrders
 from matnb.tables.conversions import (
     doubtful_points,
     number_way,
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from matnb.tables.times import TimeColumn
 
 
-class Column:
+class Column(ColumnOrders):
     """A column of text, of times, or of integers with missing values; workers store it as integers.
 
     Attributes

@@ -144,6 +144,14 @@ class GroupRows:
 
         return _selected(self, differences)
 
+    def ffill(self: _Groups) -> Any:
+        """Return each missing value replaced by the last one before it in the same group that is there."""
+        return _selected(self, lambda column: _filled(self, column, slice(None)))
+
+    def bfill(self: _Groups) -> Any:
+        """Return each missing value replaced by the first one after it in the same group that is there."""
+        return _selected(self, lambda column: _filled(self, column, slice(None, None, -1)))
+
 
 def _keys_of(known: Any) -> list[Any]:
     columns = [as_column(one).tolist() for one in known.keys]
@@ -208,5 +216,20 @@ def _shifted(groups: _Groups, column: Column, periods: int) -> Any:
     places = np.arange(length) - int(periods)
     inside: Any = np.clip(places, 0, max(0, length - 1))
     fits = (ordered[inside] == ordered) & ((places >= 0) & (places < length))
+    back: Any = np.argsort(order)
+    return at_places(column._plain(), np.where(fits, order[inside], -1)[back], may_miss=True)
+
+
+def _filled(groups: _Groups, column: Column, direction: slice) -> Any:
+    if not column.may_miss or not len(column):
+        return column
+    _, known = groups._grouped()
+    # In an order by groups the last value that is there, if it is of the same group.
+    order: Any = np.argsort(known.numbers, kind="stable")[direction]
+    ordered: Any = known.numbers[order]
+    there = np.where(column.missing[order], -1, np.arange(len(column)))
+    last: Any = np.maximum.accumulate(there)
+    inside: Any = np.maximum(last, 0)
+    fits = (last >= 0) & (ordered[inside] == ordered)
     back: Any = np.argsort(order)
     return at_places(column._plain(), np.where(fits, order[inside], -1)[back], may_miss=True)

@@ -26,6 +26,7 @@ _METHODS = (
     *("ffill", "bfill", "dropna", "replace", "map", "shift", "diff", "pct_change", "unique", "nunique"),
     *("count", "mode", "value_counts", "describe", "head", "tail", "to_list", "median", "quantile"),
     *("idxmin", "idxmax", "duplicated", "corr", "sample", "to_datetime"),
+    *("sort_values", "nlargest", "nsmallest", "rank"),
 )
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 
 from matnb.errors import meant, near_name, no_attribute, ways
+from matnb.lazy.foreign_names import CUT, QCUT
 
 # Zeros and ones, sparse, with a column for each value; rows without one are there, too.
 ONE_HOT = 't.with_columns(row=np.arange(len(t))).pivot("row", "zone", row_labels=np.arange(len(t)))'
@@ -41,14 +42,14 @@ OF_TABLES = ways(
         "agg aggregate": "t.describe(), t.mean() and the like",
         "cumsum": 't["fare"].cumsum(), a column at a time', "cumprod": 't["fare"].cumprod()',
         "cummax": 't["fare"].cummax()', "cummin": 't["fare"].cummin()',
-        "rank": 'scipy.stats.rankdata(np.asarray(t["fare"]))',
+        "rank": 't["fare"].rank(), a column at a time',
         "shift": 't["fare"].shift(1), a column at a time', "diff": 't["fare"].diff()',
         "pct_change": 't["fare"] / t["fare"].shift(1) - 1', "mode": 't["zone"].mode()',
         "unique": 't["zone"].unique(), or t.drop_duplicates(columns)', "rolling": 'mn.rolling(t["fare"], n)',
-        "interpolate": "t.ffill(), or np.interp(x, xp, fp)", "get": 't["fare"]',
+        "interpolate": 't["fare"].to_pandas().interpolate(), or t.ffill()', "get": 't["fare"]',
         "plot": "mn.plot(t), lines over times and bars over text and for counts",
-        "hist": 'plt.hist(t["fare"])', "boxplot": 'plt.boxplot(t["fare"])', "compute": "t.to_pandas()",
-        "hvplot": "t.to_pandas().hvplot, after import hvplot.pandas",
+        "hist": 'plt.hist(t["fare"])', "boxplot": 'plt.boxplot(t["fare"].dropna())',
+        "compute": "t.to_pandas()", "hvplot": "t.to_pandas().hvplot, after import hvplot.pandas",
         "idxmax": 't["fare"].idxmax()', "idxmin": 't["fare"].idxmin()', "memory_usage": 't["fare"].nbytes',
         "add_prefix": 't.rename(columns=lambda name: "x_" + name)',
         "add_suffix": 't.rename(columns=lambda name: name + "_x")',
@@ -66,11 +67,12 @@ _OF_ALL_COLUMNS = ways(
         "is_null": "x.isna()", "is_not_null": "x.notna()", "is_in": "x.isin(values)",
         "n_unique": "x.nunique()", "is_between": "x.between(left, right)", "values": "x.to_numpy()",
         "cast": "x.astype(dtype)", "fill_null": "x.fillna(value)", "drop_nulls": "x.dropna()",
-        "apply": "x.map(fn)", "iloc loc iat at": "x[:5], x[mask], or x[[3, 1]]", "take": "x[[3, 1]]",
-        "drop_duplicates": "x.unique()", "to_dict": "x.tolist()", "to_frame": "mn.table({name: x})",
+        "apply": "x.map(fn)", "iloc loc iat at": "x[3], x[:5], x[mask], or x[[3, 1]]", "take": "x[[3, 1]]",
+        "drop_duplicates": "x.unique()", "to_dict": "dict(enumerate(x))", "to_frame": "mn.table({name: x})",
         "index": "np.arange(len(x))", "reindex": "x[[3, 1]]",
         "sort_index": "x itself, which is in the order of its rows",
-        "nlargest nsmallest sort_values rank": 't.sort_values("zone")', "groupby": 't.groupby("zone")',
+        "groupby": 't.groupby("zone")', "sort": "x.sort_values()", "top_k": "x.nlargest(n)",
+        "bottom_k": "x.nsmallest(n)",
         "rename alias": 't.rename(columns={"zone": "new"})',
     }
 )  # fmt: skip
@@ -82,7 +84,7 @@ OF_COLUMNS = {
             f"dt {_CLOCK}": "x.to_datetime(format).dt, of text that has times",
             "categories cat": "x.unique(), or x.codes", "floor round ceil": "np.floor(x.to_float())",
             "plot hist": 'mn.plot(x.value_counts()["count"])',
-            "persist layout nbytes": "x.codes, an array of the numbers that stand for texts",
+            "persist layout nbytes": "x.codes, numbers that stand for texts; -1 where one is missing",
         }
     ),
     "datetime64": _OF_ALL_COLUMNS | ways(
@@ -93,7 +95,7 @@ OF_COLUMNS = {
             "strftime": "x.dt.strftime(format)", "date": 'x.to_unit("D")',
             "tz_convert": "x.dt.tz_convert(name)", "tz": "x.dt.tz", "tz_localize": "x.dt.tz_localize(name)",
             "plot hist": 'mn.plot(x.dt.hour), or mn.plot of another number',
-            "persist layout nbytes": "x.codes, an array of the units since 1970",
+            "persist layout nbytes": "x.codes, units since 1970; the least int64 where one is missing",
         }
     ),
     "timedelta64": _OF_ALL_COLUMNS | ways(
@@ -101,14 +103,18 @@ OF_COLUMNS = {
             "str": "x.map(str)", "categories cat": "x.unique()", "floor round ceil": "x.dt.floor(freq)",
             f"{_CLOCK}": "x.dt.days, x.dt.seconds or x.dt.total_seconds(): these are durations",
             "plot hist": "mn.plot(x.dt.total_seconds())",
-            "persist layout nbytes": "x.codes, an array of the units",
+            "persist layout nbytes": "x.codes, units; the least int64 where one is missing",
         }
     ),
     "": _OF_ALL_COLUMNS | ways(
         {
-            f"dt {_CLOCK}": 'x.map(str).to_datetime("%Y%m%d").dt, of numbers such as 20240131',
+            f"dt {_CLOCK}": 'x.to_datetime("%Y%m%d").dt, of numbers such as 20240131',
             "str": "x.map(str).str", "categories cat": "x.unique()",
-            "floor round ceil": "np.floor(x)", "plot hist": "mn.plot(x.dropna())",
+            "floor": "np.floor(x)", "round": "np.round(x)", "ceil": "np.ceil(x)",
+            "plot": "mn.plot(x)", "hist": "plt.hist(x)", "cut": CUT, "qcut": QCUT, "cov": "t.cov()",
+            "rolling": "mn.rolling(x, n), or mn.rolling(x, n, min_periods=1) of the values that are there",
+            "unstack": 't.pivot("zone", "hour", "fare")',
+            "interpolate": "x.to_pandas().interpolate(), or x.ffill()",
             "persist layout nbytes": "x.dropna(), an array of the numbers that are there",
         }
     ),
@@ -119,7 +125,7 @@ OF_TIMES = ways(
         "round": '(x + np.timedelta64(30, "m")).dt.floor("h"), for hours', "time": "x - x.dt.normalize()",
         "to_period": 'x.dt.floor("MS")', "to_pydatetime": "x.to_numpy().astype(object)",
         "week weekofyear": 'x.dt.isocalendar()["week"]', "components": "x.dt.days and x.dt.seconds",
-        "daysinmonth": "x.dt.days_in_month", "nanosecond": 'x.to_unit("ns").codes % 1000',
+        "daysinmonth": "x.dt.days_in_month", "nanosecond": "x.to_pandas().dt.nanosecond",
         "ceil": '(x - np.timedelta64(1, "us")).dt.floor("h") + np.timedelta64(1, "h"), for hours',
         "truncate": "x.dt.floor(freq)",
         "as_unit": "x.to_unit(unit)",
@@ -130,7 +136,7 @@ OF_TEXTS = ways(
     {
         "join": "x.map(sep.join)",
         "findall extractall": "x.str.count(pat), or x.str.extract(pat) for the first",
-        "encode decode": "[text.encode() for text in x.tolist()]: columns of bytes there are none",
+        "encode decode": "[None if text is None else text.encode() for text in x], a list of Python's",
         "wrap": "x.map(textwrap.fill)", "translate": "x.map(lambda text: text.translate(table))",
         "get_dummies to_dummies": ONE_HOT,
         "to_datetime strptime to_date": "x.to_datetime(format)", "to_integer": "x.to_int()",
@@ -140,21 +146,30 @@ OF_TEXTS = ways(
     }
 )  # fmt: skip
 
-OF_GROUPS = ways(
+# The rows themselves, where pandas gives their numbers.
+_LARGEST = 't.dropna("tip").sort_values("tip", ascending=False).groupby("zone")'
+_SMALLEST = 't.dropna("tip").sort_values("tip").groupby("zone")'
+_ELSEWHERE_OF_GROUPS = "rolling expanding ewm corr corrwith cov skew kurt sem any all ohlc boxplot"
+OF_GROUPS = dict.fromkeys(
+    _ELSEWHERE_OF_GROUPS.split(), 'do it in pandas, from t.to_pandas().groupby("zone"), then mn.table(frame)'
+) | ways(
     {
         "apply pipe map": 'groups["tip"].agg(["mean", "max"]), or a loop: for key, rows in groups',
-        "resample rolling": 't.groupby("pickup", freq="D"), of steps in which there are rows',
+        "resample": 't.with_columns(day=t["pickup"].dt.floor("D")).groupby(["zone", "day"]), '
+        "of steps in which there are rows",
         "groups indices": "{key: rows for key, rows in groups}",
         "describe": 'groups["tip"].agg(["count", "mean", "std", "min", "median", "max"])',
         "nlargest": 't.sort_values("tip", ascending=False).groupby("zone").head(n)',
-        "nsmallest": 't.sort_values("tip").groupby("zone").head(n)', "sample": "t.sample(n)",
-        "idxmin": 't.sort_values("tip").groupby("zone").head(1)', "nth": "groups.head(n)",
-        "idxmax": 't.sort_values("tip").groupby("zone").tail(1)',
-        "ffill bfill fillna": "t.ffill()", "unique": 'groups["tip"].nunique()',
+        "nsmallest": 't.sort_values("tip").groupby("zone").head(n)',
+        "sample": 't.sample(frac=1).groupby("zone").head(n)', "nth": "t[groups.cumcount() == n]",
+        "idxmax": f"{_LARGEST}.head(1)", "idxmin": f"{_SMALLEST}.head(1)",
+        "fillna": 't["tip"].fillna(groups["tip"].transform("mean")), or groups["tip"].ffill()',
+        "unique": 't.drop_duplicates(["zone", "tip"])',
         "pct_change": 't["tip"] / groups["tip"].shift(1) - 1',
-        "filter": 't[t.groupby("zone")["tip"].transform("count") > 10]',
+        "filter": 't[t.groupby("zone")["tip"].transform("size") > 10]',
         "plot hist": 'mn.plot(groups["tip"].mean())',
-        "value_counts": "groups.size()", "unstack": 't.pivot("zone", "hour", "fare", combine="mean")',
+        "value_counts": 't.groupby(["zone", "tip"]).size()',
+        "unstack": 't.pivot("zone", "hour", "fare", combine="mean")',
     }
 )  # fmt: skip
 

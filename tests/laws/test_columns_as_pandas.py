@@ -113,6 +113,26 @@ def test_what_pandas_does(name: str, drawn: tuple[str, pd.Series], pieces: int) 
     assert plain(found) == plain(expected)
 
 
+@given(
+    drawn=series(),
+    pieces=st.sampled_from([1, 3]),
+    ascending=st.booleans(),
+    method=st.sampled_from(["average", "min", "max", "first", "dense"]),
+    pct=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_orders(drawn: tuple[str, pd.Series], pieces: int, ascending: bool, method: Any, pct: bool) -> None:
+    _, values = drawn
+    x = column_of(values, pieces if len(values) > 3 else 1)
+    options: dict[str, Any] = {"method": method, "ascending": ascending, "pct": pct}
+    np.testing.assert_allclose(np.asarray(x.rank(**options)), values.rank(**options).to_numpy(float))
+    for place in ("first", "last"):
+        expected = values.sort_values(ascending=ascending, na_position=place, kind="stable")
+        assert plain(x.sort_values(ascending=ascending, na_position=place)) == plain(expected)
+    expected = values.sort_values(ascending=ascending, kind="stable").head(3)
+    assert plain(x.nsmallest(3) if ascending else x.nlargest(3)) == plain(expected)
+
+
 @given(drawn=series("floats", "integers", "whole", "times", "durations"))
 @settings(max_examples=15, deadline=None)
 def test_differences(drawn: tuple[str, pd.Series]) -> None:

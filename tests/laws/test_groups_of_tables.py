@@ -106,6 +106,28 @@ def test_a_groups_result_for_each_row() -> None:
     assert whole.compute().tolist() == [10] * 5
 
 
+@given(
+    kind=st.sampled_from(list(KINDS)),
+    numbers=NUMBERS,
+    seed=st.integers(0, 99),
+    blocks=st.integers(1, 3),
+    is_forward=st.booleans(),
+)
+@settings(max_examples=40, deadline=None)
+def test_missing_values_from_rows_of_the_group(
+    kind: str, numbers: list[int], seed: int, blocks: int, is_forward: bool
+) -> None:
+    keys = np.random.default_rng(seed).integers(0, 4, len(numbers)).tolist()
+    frame = pd.DataFrame({"k": column("text", keys, 0), "v": column(kind, numbers, 0)})
+    fill = "ffill" if is_forward else "bfill"
+    found = getattr(cut(frame, blocks).groupby("k"), fill)()
+    expected = getattr(frame.groupby("k"), fill)()
+    if expected["v"].dtype != frame["v"].dtype and frame["v"].dtype.kind in "iu":
+        expected = expected.astype(object)  # whole numbers, which pandas rounds
+        expected["v"] = frame["v"].astype(object).where(frame["k"].notna())
+    check(found, expected)
+
+
 def hours(zone: str | None) -> pd.DataFrame:
     """Return a row every 40 minutes for a year, with both changes of the clocks, and one without a time."""
     when = pd.Series(pd.date_range("2023-12-28", "2024-11-20", freq="40min")).astype("datetime64[us]")

@@ -19,6 +19,7 @@ from matnb.lazy.foreign_names import instead_of, is_in_matplotlib
 from matnb.lazy.reductions import without_nan
 from matnb.lazy.registry import recorded
 from matnb.tables.pandas_names import OF_COLUMNS, no_table_name
+from matnb.tables.row_orders import check_rows
 
 # Of each statistic of NumPy's the one that skips NaN, if there is a NaN to skip.
 _SKIPPING = {
@@ -75,6 +76,10 @@ class ColumnArray(DistArray):
     def _recorded(self, node: Expr) -> Any:
         is_of_this = sum(one.ndim == 1 for one in node.operands) == 1  # and not of two columns
         return column_array(wrap(node), self.name if is_of_this else "")
+
+    def _become(self, version: Expr) -> None:
+        check_rows(version)
+        super()._become(version)
 
     def __eq__(self, other: object) -> Any:
         return super().__eq__(np.nan if is_missing_value(other) else other)  # as nothing is equal to it
@@ -153,6 +158,7 @@ def column_array(array: Any, name: str = "") -> Any:
             array.name = array.name or name
     elif array.ndim == 1 and not array.sparse and array.dtype.kind in "biuf":
         if not isinstance(array, ColumnArray):
+            check_rows(array.expression)
             made = ColumnArray(array.expression, name)
             is_copy = lost_writes.noted.get(id(array), array) is None
             return lost_writes.owned(made) if is_copy else made

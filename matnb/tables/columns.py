@@ -45,6 +45,7 @@ from matnb.tables.conversions import (
     zoned_times_in,
 )
 from matnb.tables.pandas_names import OF_COLUMNS, no_table_name
+from matnb.tables.row_orders import check_order, check_rows
 from matnb.tables.showing import short_text
 from matnb.tables.strings import HasText
 
@@ -78,6 +79,7 @@ class Column(ColumnOrders):
     __hash__ = None  # type: ignore[assignment]  # it compares value by value
 
     def __init__(self, codes: DistArray, may_miss: bool = True) -> None:
+        check_rows(codes.expression)
         self.codes, self.may_miss = codes, may_miss
 
     def _like(self, codes: DistArray, may_miss: bool | None = None) -> Self:
@@ -454,6 +456,7 @@ class Column(ColumnOrders):
         from matnb.tables.table import Table  # which is made of columns
 
         table = Table({"x": self._plain(), "y": other})
+        check_order(table[["x"]], table["y"], "the other column")
         return float(np.asarray(table.corr()["y"])[0])
 
     def sample(
@@ -789,7 +792,7 @@ class TextColumn(HasText, OrderedColumn):
             one, two = self._other(other)
             assert isinstance(two, TextColumn), "as the other is"
             found = compare(one.codes, two.codes)
-            return found & ~self.missing & ~other.missing  # type: ignore[no-any-return]
+            return column_array(found & ~self.missing & ~other.missing)  # type: ignore[no-any-return]
         if is_missing_value(other):
             return self.codes != self.codes  # type: ignore[no-any-return]  # nothing compares with it
         if not isinstance(other, str):

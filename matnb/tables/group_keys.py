@@ -112,8 +112,10 @@ def groupby(
 
 
 def _is_column(table: Table, name: str, one: AnyColumn) -> bool:
-    # Whether a key of a column's name is that column of numbers, unchanged.
-    return isinstance(one, DistArray) and one.expression is table[name].expression
+    # Whether a key of a column's name is that column, unchanged.
+    own = table[name]
+    are_numbers = isinstance(one, DistArray) and isinstance(own, DistArray)
+    return one.expression is own.expression if are_numbers else one is own
 
 
 def _listed(by: object) -> list[object]:

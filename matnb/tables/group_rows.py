@@ -11,6 +11,7 @@ from matnb.errors import ColumnError, DTypeError, OptionError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import full
 from matnb.tables.columns import Column, as_column
+from matnb.tables.row_orders import of_rows
 from matnb.tables.rows import at_places
 
 if TYPE_CHECKING:
@@ -161,11 +162,11 @@ def _keys_of(known: Any) -> list[Any]:
 def _of_rows(groups: _Groups, values: Any) -> Any:
     # Of the rows that have a key, as a column for all.
     if len(values) == len(groups._table):
-        return values
+        return of_rows(groups._table, values)
     places: Any = full(len(groups._table), -1, np.int64)
     there = ~groups._keys.missing()
     places[there] = np.arange(len(values))
-    return at_places(values, places, may_miss=True)
+    return of_rows(groups._table, at_places(values, places, may_miss=True))
 
 
 def _selected(groups: _Groups, make: Any) -> Any:

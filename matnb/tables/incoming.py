@@ -127,6 +127,17 @@ def _has_nan(values: object) -> bool:
     return found.dtype.kind not in "biu" and not (found.dtype.kind == "f" and not np.isnan(found).any())
 
 
+def _tell_index(name: str, one: Any) -> None:
+    # A Series of pandas with an index, by which pandas would find the row of each value.
+    index = one.index if hasattr(one, "reset_index") and hasattr(one, "index") else None
+    if index is not None and not (getattr(index, "start", None) == 0 and index.step == 1):
+        warn(
+            f"column {name!r}: the values of a Series are taken in their order, without the index by which "
+            "pandas finds their rows: give series.reset_index(drop=True) if this is the order of the rows",
+            FileContentWarning,
+        )
+
+
 def column_from(name: str, one: object) -> DistArray | Column:
     """Return a column of an array, a list, or another library's column.
 
@@ -150,6 +161,7 @@ def column_from(name: str, one: object) -> DistArray | Column:
                 f"column {name!r} of {one.dtype}: tables hold numbers of up to 64 bits; convert it"
             )
         return one
+    _tell_index(name, one)
     if hasattr(one, "sparse"):  # of pandas, which stores only values other than one
         one = cast(Any, one).sparse.to_dense()
     if isinstance(one, np.ndarray) and one.dtype.kind in "biuf":

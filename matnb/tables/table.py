@@ -43,7 +43,7 @@ from matnb.tables.masked import MaskedColumn
 from matnb.tables.outgoing import pandas_types, with_strings
 from matnb.tables.pandas_names import OF_TABLES, ONE_HOT, no_table_name
 from matnb.tables.pivots import Pivot, pivoted, with_nan
-from matnb.tables.row_orders import check_order, reordered
+from matnb.tables.row_orders import check_order, note_given, reordered
 from matnb.tables.showing import looked, table_html, table_text, takes_long, value_text
 from matnb.tables.sorting import nlargest, nsmallest, sort_values
 from matnb.tables.times import TimeColumn, ZonedDtype
@@ -239,12 +239,14 @@ class Table(FrameMethods):
                 f"t[...] of {mask.dtype} and shape {mask.shape}: give a name, a list of names, a slice, or a "
                 f"mask of {len(self):,} booleans{'; t.take(numbers) has rows' * (mask.dtype.kind in 'iu')}"
             )
-        check_order(self, mask, "the mask")
+        if isinstance(key, DistArray | Column):
+            check_order(self, mask, "the mask")
         return self._rows(mask)
 
     def _rows(self, key: Any) -> Table:
         made = Table({name: one[key] for name, one in self._columns.items()}, self._complete)
-        return reordered(made, self) if isinstance(key, DistArray) and key.dtype.kind in "iu" else made
+        is_other = isinstance(key, DistArray) and (key.dtype.kind in "iu" or len(made) < len(self))
+        return reordered(made, self) if is_other else made
 
     def _replaced(self, columns: Mapping[str, DistArray | Column]) -> Table:
         # With other columns of names that there are.
@@ -274,7 +276,10 @@ class Table(FrameMethods):
         """
         made = {name: _column(name, one, len(self), bool(self._columns)) for name, one in columns.items()}
         for name, one in made.items():
-            check_order(self, one, f"column {name!r}")
+            if isinstance(columns[name], DistArray | Column):
+                check_order(self, one, f"column {name!r}")
+            else:
+                note_given(self, one)
         return Table({**self._columns, **made}, self._complete.difference(made))
 
     def missing(self, names: Sequence[str] | None = None) -> DistArray:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import matnb as mn
-from matnb.errors import ShapeError
+from matnb.errors import FileContentWarning, ShapeError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -110,3 +110,76 @@ def test_rows_in_one_order_go_together(
     t: mn.Table, u: mn.Table, use: Callable[..., mn.Table], expected: list[int]
 ) -> None:
     assert use(t.sort_values("day"), t, u)["id"].tolist() == expected
+
+
+# Both ways, and between columns
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda t, s: t[s["cost"] > 100],
+        lambda t, s: t.with_columns(z=s["cost"]),
+        lambda t, s: t.with_columns(z=s["cost"].cumsum()),
+        lambda t, s: t.with_columns(z=s["cost"].shift(1)),
+        lambda t, s: t.with_columns(z=s["day"].map({"a": 1, "b": 2, "c": 3, "d": 4})),
+        lambda t, s: t.with_columns(z=s.groupby("day")["cost"].shift(1)),
+        lambda t, s: t.with_columns(z=s.groupby("day")["cost"].transform("sum")),
+        lambda t, s: t.with_columns(z=s.groupby("day")["id"].cumsum()),
+        lambda t, s: t.with_columns(z=s.groupby("day").cumcount()),
+        lambda t, s: t.groupby(s["day"])["cost"].sum(),
+        lambda t, s: t["cost"] - s["cost"],
+        lambda t, s: t["cost"] > s["cost"] * 2,
+        lambda t, s: np.minimum(t["cost"], s["cost"]),
+        lambda t, s: np.where(t["id"] > 2, s["cost"], 0),
+        lambda t, s: t["n"] + s["n"],
+        lambda t, s: t["when"] - s["when"],
+        lambda t, s: t["day"] == s["day"],
+        lambda t, s: t["cost"].where(s["cost"] > 100),
+        lambda t, s: s["cost"][t["id"] > 2],
+        lambda t, s: t["cost"].corr(s["cost"]),
+    ],
+)
+def test_rows_in_different_orders_are_not_combined(t: mn.Table, use: Callable[..., Any]) -> None:
+    s = t.sort_values("day")
+    with pytest.raises(ShapeError, match="order"):
+        use(t, s)
+    use(s, s)
+    use(t, t)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda t: t.sort_values("day")["id"] + t.sort_values("id", ascending=False)["id"],
+        lambda t: t[t["id"] > 2]["id"] - t[t["id"] < 3]["id"],
+        lambda t: t[t["id"] > 2].with_columns(z=t[t["id"] < 3]["cost"]),
+    ],
+)
+def test_rows_in_two_other_orders_are_not_combined(t: mn.Table, use: Callable[..., Any]) -> None:
+    with pytest.raises(ShapeError, match="order"):
+        use(t)
+
+
+def test_columns_of_one_order_are_combined(t: mn.Table) -> None:
+    s = t.sort_values("day")
+    assert s["id"].tolist() == (t.sort_values("day")["id"] + 0 * s["n"].fillna(0)).tolist()
+    assert (t[["id", "day"]].sort_values("day")["id"] - s["id"]).tolist() == [0] * 4
+    assert (s["id"] - np.asarray(t["id"])).tolist() == [2, 0, 1, -3]
+    assert (t.dropna(subset=["id"])["id"] - t["id"]).tolist() == [0] * 4  # all rows are there
+    assert np.concatenate([s["id"], t["id"]]).shape == (8,)
+    assert mn.concat([s, t]).shape == (8, 5)
+    assert s.merge(t, on="id").shape == (4, 9)
+    numbered = t.with_columns(number=np.arange(4)).sort_values("day").with_columns(rank=np.arange(4))
+    assert (numbered["rank"] * 10 + numbered["id"]).tolist() == [3, 12, 24, 31]
+    assert numbered[numbered["rank"] > 2]["id"].tolist() == [1]
+    summed = s.with_columns(total=s["id"].cumsum())
+    assert (summed["total"] - summed["id"]).tolist() == [0, 3, 5, 9]
+
+
+@pytest.mark.parametrize("index", [[3, 2, 1, 0], list("abcd"), range(1, 5)])
+def test_a_series_with_an_index_is_told_to_go_by_position(t: mn.Table, index: Any) -> None:
+    series = pd.Series([1.0, 2.0, 3.0, 4.0], index=index)
+    with pytest.warns(FileContentWarning, match=r"'z'.*reset_index\(drop=True\)"):
+        assert t.with_columns(z=series)["z"].tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert t.with_columns(z=series.reset_index(drop=True))["z"].tolist() == [1.0, 2.0, 3.0, 4.0]

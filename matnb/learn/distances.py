@@ -8,7 +8,6 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.indexing import take
-from matnb.lazy.functions.ordering import topk
 from matnb.lazy.functions.row_distances import nearest_rows, row_distances
 from matnb.lazy.loop import cond
 
@@ -84,32 +83,6 @@ def products_are_sure(length: DistArray, centers: DistArray) -> DistArray:
     least = where(apart > 0, apart, np.inf).min()
     unsure = _UNSURE * np.finfo(centers.dtype).eps ** 0.5
     return rounded(centers, length, asarray(offset), middle) <= unsure * least
-
-
-def neighbors_of(X: DistArray, Y: DistArray, middle: DistArray, count: int) -> DistArray:
-    """Return the places of the nearest rows of Y to each of X, n x ``count`` and int64, the nearest first.
-
-    Candidates are found by scores, one more than are asked for: no other row has a lower score than the last
-    of them. Their distances are computed again from the rows, and where it cannot be told that no other row
-    is nearer, the distances to all rows are.
-    """
-    others, q = dense(Y), min(count + 1, len(Y))
-    if q == len(Y):
-        return nearest_rows(X, others, count)
-    found, places = topk(scores(X, Y, middle), q, largest=False)
-    own = squared_to(X, middle)
-    last = found[:, -1] + own
-    # Rows farther from the middle than this are farther than the last candidate.
-    lengths = np.sqrt((X * X).sum(axis=1))
-    offset = 8 * (lengths + np.sqrt(middle @ middle) + np.sqrt(np.maximum(last, 0)))
-    return nearest_rows(X, others, count, places, last - rounded(X, lengths, offset, middle))
-
-
-def squared_to(X: DistArray, m: DistArray) -> DistArray:
-    """Return the squared distance of each row to a vector."""
-    if X.sparse:
-        return (X * X).sum(axis=1) - 2 * (X @ m) + (m * m).sum()
-    return ((X - m) ** 2).sum(axis=1)
 
 
 def rows_at(X: DistArray, places: DistArray) -> DistArray:

@@ -13,19 +13,19 @@ from matnb.lazy.creation import arange, asarray, coo_array, full, ones
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.indexing import take_along_axis
-from matnb.lazy.functions.row_distances import row_distances
+from matnb.lazy.functions.row_distances import nearest_rows, row_distances
 from matnb.lazy.functions.shaping import concatenate
 from matnb.learn.arguments import one_of, rows_from, whole
-from matnb.learn.distances import dense, neighbors_of
+from matnb.learn.distances import dense
 from matnb.learn.estimator import Estimator
 
 
 class NearestNeighbors(Estimator):
     """Exact, brute-force search for nearest neighbors.
 
-    Candidates are found by a matrix product, tile by tile: for dense rows the array of all distances is never
-    stored. Each worker has all rows that are searched. Arguments and attributes are scikit-learn's, without
-    those for other distances than these.
+    It goes over tiles of both matrices by products, dense or sparse as the rows are, so that the array of all
+    distances is never stored. Each worker has all rows that are searched. Arguments and attributes are
+    scikit-learn's, without those for other distances than these.
 
     Parameters
     ----------
@@ -68,7 +68,6 @@ class NearestNeighbors(Estimator):
     n_features_in_: int
     effective_metric_: str
     _fitted_rows: DistArray
-    _middle: DistArray
 
     def __init__(self, *, n_neighbors: int = 5, algorithm: str = "auto", metric: str = "minkowski") -> None:
         self.n_neighbors = n_neighbors
@@ -91,9 +90,8 @@ class NearestNeighbors(Estimator):
         one_of(self.metric, "metric", "NearestNeighbors", ("minkowski", "euclidean", "cosine"))
         num_features, is_cosine = rows.shape[1], self.metric == "cosine"
         rows = _directions(rows, 0) if is_cosine else rows
-        middle = rows.mean(axis=0)
-        evaluator().persist([rows.expression, middle.expression])
-        self._fitted_rows, self._middle = rows, middle
+        evaluator().persist([rows.expression])
+        self._fitted_rows = rows
         return self._learn(
             n_samples_fit=rows.shape[0],
             n_features_in=num_features,
@@ -146,17 +144,17 @@ class NearestNeighbors(Estimator):
         if k + is_own > len(Y):
             others = " others" if is_own else ""
             raise OptionError(f"NearestNeighbors: n_neighbors={k} of {len(Y) - is_own}{others}; give fewer")
-        places = neighbors_of(rows, Y, self._middle, k + is_own)
+        places = nearest_rows(rows, Y, k + is_own)
         if is_own:
             # Without the row itself; where equal rows came before it, without the first of these.
             own = (places == arange(len(rows))[:, None]).argmax(axis=1)
             columns = arange(k) + (arange(k) >= own[:, None])
             places = take_along_axis(places, columns, axis=1)
-        squares = row_distances(rows, dense(Y), places)
+        squares = row_distances(rows, Y, places)
         if not is_cosine:
             return asarray(np.sqrt(squares)), places
         # |x - y|^2 = 2 - 2 cos of rows of length 1; a row of zeros has no direction that others share.
-        is_zero = dense(rows)[:, -2:].sum(axis=1) > 0
+        is_zero = rows[:, -2:].sum(axis=1) > 0
         return where(is_zero[:, None], 1.0, squares / 2), places
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
-from matnb.blocks.grid import Grid, all_of
-from matnb.blocks.kernels.row_distances import nearest_rows, squared_distances
-from matnb.blocks.layout import Layout
+from matnb.blocks.grid import Grid, Region, all_of, regular_cuts
+from matnb.blocks.kernels.row_distances import FEW_ROWS, TILE_ROWS, nearest_rows, squared_distances
+from matnb.blocks.kernels.row_tiles import TILE_BYTES
+from matnb.blocks.layout import Layout, spread
 from matnb.errors import OptionError, ShapeError
 from matnb.expr.nodes import Expr
 from matnb.ops.lanes import lanes_layout
@@ -18,8 +18,10 @@ from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
-from matnb.program.regions import rows_region
+from matnb.program.regions import region_size, rows_region
 from matnb.program.writer import PlanWriter
+
+_MANY = 1 << 20  # distances, from which on threads share them
 
 
 def _check(inputs: Sequence[Expr], caller: str) -> None:
@@ -35,9 +37,7 @@ def _check(inputs: Sequence[Expr], caller: str) -> None:
 class NearestRows(Expr):
     """The places of the ``count`` nearest of other rows to each row of a matrix, the nearest first.
 
-    Inputs are the matrix, and the other rows, which are dense and whole on each worker; perhaps places of
-    candidates, as many for each row, and a number for each below whose root no other row is near. These
-    make it faster, and change nothing.
+    Inputs are the matrix and the other rows, which are whole on each worker.
     """
 
     inputs: tuple[Expr, ...]
@@ -45,10 +45,9 @@ class NearestRows(Expr):
 
     def __post_init__(self) -> None:
         _check(self.inputs, "nearest rows")
-        rows, others, *candidates = self.inputs
-        most = candidates[0].shape[1] if candidates else others.shape[0]
-        if not 0 < self.count <= most:
-            raise OptionError(f"nearest rows: {self.count} of {most}; give 1 to that number")
+        rows, others = self.inputs
+        if not 0 < self.count <= others.shape[0]:
+            raise OptionError(f"nearest rows: {self.count} of {others.shape[0]}; give 1 to that number")
         self._settle((rows.shape[0], self.count), np.dtype(np.int64), False, *self.inputs)
 
     def _text(self, operands: Sequence[str]) -> str:
@@ -59,8 +58,8 @@ class NearestRows(Expr):
 class RowDistances(Expr):
     """The squared distances of the rows of a matrix to others, to all or to those at places of its own.
 
-    Inputs are the matrix, the other rows, which are dense and whole on each worker, and perhaps places, as
-    many in each row.
+    Inputs are the matrix, the other rows, which are whole on each worker, and perhaps places, as many in each
+    row. The others may be sparse where places are given.
     """
 
     inputs: tuple[Expr, ...]
@@ -73,6 +72,7 @@ class RowDistances(Expr):
                 f"squared distances: places of shape {places[0].shape} for a matrix of shape {rows.shape}: "
                 "give a row of places for each row"
             )
+        assert places or not others.sparse
         width = places[0].shape[1] if places else others.shape[0]
         self._settle((rows.shape[0], width), np.dtype(np.float64), False, *self.inputs)
 
@@ -81,8 +81,7 @@ class RowDistances(Expr):
 
 
 def _distances(rows: Value, others: Value) -> np.ndarray:
-    given = rows.toarray() if sp.issparse(rows) else dense(rows)
-    differences = given.astype(np.float64)[:, None] - dense(others).astype(np.float64)
+    differences = dense(rows).astype(np.float64)[:, None] - dense(others).astype(np.float64)
     found: np.ndarray = (differences**2).sum(axis=2)
     return found
 
@@ -90,7 +89,7 @@ def _distances(rows: Value, others: Value) -> np.ndarray:
 @means(NearestRows)
 def _(node: NearestRows, operands: Sequence[Value]) -> Value:
     """Return the places of the least sums of squared differences."""
-    return np.argsort(_distances(*operands[:2]), axis=1, kind="stable")[:, : node.count]
+    return np.argsort(_distances(*operands), axis=1, kind="stable")[:, : node.count]
 
 
 @means(RowDistances)
@@ -103,18 +102,45 @@ def _(node: RowDistances, operands: Sequence[Value]) -> Value:
 @lowers(NearestRows, RowDistances)
 def _(node: NearestRows | RowDistances, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of rows; each worker has all others."""
-    matrix, others, *small = node.inputs
-    source = lanes_layout(matrix, (1,), writer, workers)
-    layout = Layout(Grid((source.grid.cuts[0], (0, node.shape[1]))), source.owners)
+    matrix, others, *places = node.inputs
+    cuts, owners = _rows_of(matrix, others, writer, workers)
     count = node.count if isinstance(node, NearestRows) else 0
+    layout = Layout(Grid((cuts, (0, node.shape[1]))), owners)
     for block in writer.each_block(node, layout, "search", f"{others.shape[0]} rows"):
-        rows = block.region[0]
-        values = [writer.read(block, matrix, rows_region(matrix.shape, rows), block.owner)]
+        region = rows_region(matrix.shape, block.region[0])
+        values = [writer.read(block, matrix, region, block.owner)]
         values.append(block.read(writer.block(others, all_of(others.shape), block.owner)))
-        values += [writer.read(block, one, rows_region(one.shape, rows), block.owner) for one in small]
-        # The others twice, a copy in float64 of the rows, and four arrays of places and distances.
-        taken = 2 * others.size + 3 * others.shape[0] + others.shape[1]
-        taken += writer.entries_of(matrix, rows_region(matrix.shape, rows))
-        width = max([node.shape[1], *(one.size // max(1, one.shape[0]) for one in small)])
-        block.take(8 * (taken + 4 * (rows[1] - rows[0]) * width))
+        values += [
+            writer.read(block, one, rows_region(one.shape, block.region[0]), block.owner) for one in places
+        ]
+        block.take(8 * _numbers_beside(node, region, writer))
         block.do(Run(nearest_rows, (count,)) if count else Run(squared_distances), *values)
+
+
+def _rows_of(
+    matrix: Expr, others: Expr, writer: PlanWriter, workers: Workers
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    # As those of the matrix; where these are one block whose distances are many, a block a thread.
+    source = lanes_layout(matrix, (1,), writer, workers)
+    cuts, num_rows = source.grid.cuts[0], matrix.shape[0]
+    if len(cuts) > 2 or num_rows < 2 or num_rows * others.shape[0] < _MANY:
+        return cuts, source.owners
+    cuts = regular_cuts(num_rows, min(num_rows, workers.slots))
+    return cuts, spread(len(cuts) - 1, workers.numbers)
+
+
+def _numbers_beside(node: NearestRows | RowDistances, region: Region, writer: PlanWriter) -> int:
+    # The result twice, entries of sparse rows in float64, and what is made of the others.
+    matrix, others, *places = node.inputs
+    num_rows, p = region_size(region) // max(1, matrix.shape[1]), matrix.shape[1]
+    found = 2 * num_rows * node.shape[1] + (writer.entries_of(matrix, region) if matrix.sparse else 0)
+    if others.sparse:
+        found += 0 if matrix.sparse else 2 * region_size(region)
+        entries = writer.entries_of(others, all_of(others.shape))
+        return found + (2 * entries + 2 * others.shape[0] + p if not places else entries)
+    copied = 0 if others.dtype == np.float64 else others.size
+    if places:
+        return found + p + copied * (others.dtype.kind != "f")
+    if not matrix.sparse and isinstance(node, NearestRows) and others.shape[0] > FEW_ROWS:
+        return found + num_rows * p + 2 * TILE_ROWS * p + TILE_BYTES // 8
+    return found + others.size + copied + 3 * others.shape[0] + p

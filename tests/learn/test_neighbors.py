@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 
 import numpy as np
@@ -98,6 +99,31 @@ def test_a_row_among_equal_ones_is_left_out_once():
     places = np.asarray(mn.learn.NearestNeighbors(n_neighbors=3).fit(X).kneighbors(return_distance=False))
     assert all(len({*row}) == 3 for row in places)
     assert places[:4].tolist() == [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]]
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("fitted", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("asked", [np.asarray, sp.csr_array], ids=["dense rows", "sparse rows"])
+def test_rows_are_searched_in_less_memory_than_their_distances(asked, fitted, metric):
+    # Distances would take 96 MB, and rows with every element stored 192 MB.
+    rng = np.random.default_rng(0)
+    rows = sp.random_array((60_200, 400), density=0.05, format="csr", rng=rng)
+    if fitted is np.asarray:
+        rows = rng.random((60_200, 4))
+    X, Y = rows[:200], rows[200:]
+    X = asked(X.toarray() if sp.issparse(X) and asked is np.asarray else X)
+    search = mn.learn.NearestNeighbors(n_neighbors=3, metric=metric).fit(Y)
+    search.kneighbors(X[:2])[0].compute()
+    places = search.kneighbors(X, return_distance=False)
+    tracemalloc.start()
+    try:
+        found = places.compute()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 40e6
+    theirs = neighbors.NearestNeighbors(n_neighbors=3, metric=metric, algorithm="brute").fit(Y)
+    np.testing.assert_array_equal(found, theirs.kneighbors(X, return_distance=False))
 
 
 def test_large_searches_go_by_tiles():

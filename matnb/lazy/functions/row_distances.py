@@ -6,25 +6,21 @@ from matnb.lazy.array import DistArray, wrap
 from matnb.ops.row_distances import NearestRows, RowDistances
 
 
-def nearest_rows(X: DistArray, Y: DistArray, count: int, *candidates: DistArray) -> DistArray:
+def nearest_rows(X: DistArray, Y: DistArray, count: int) -> DistArray:
     """Return the places of the nearest rows of Y to each row of X, n x ``count`` and int64.
 
-    The nearest comes first, and of equally near rows the earlier.
+    The nearest comes first, and of equally near rows the earlier. No array of all distances is made.
 
     Parameters
     ----------
     X
         n x p, sparse or dense.
     Y
-        m x p, dense. Each worker needs it whole.
+        m x p, sparse or dense. Each worker needs it whole.
     count
         1 to m.
-    candidates
-        Perhaps n x q places, among which those found probably are, and n numbers: no row that is not there
-        has a smaller squared distance. The result is the same with them.
     """
-    given = (X, Y, *candidates)
-    return wrap(NearestRows(tuple(one.expression for one in given), count))
+    return wrap(NearestRows((X.expression, Y.expression), count))
 
 
 def row_distances(X: DistArray, Y: DistArray, places: DistArray | None = None) -> DistArray:
@@ -35,7 +31,7 @@ def row_distances(X: DistArray, Y: DistArray, places: DistArray | None = None) -
     X
         n x p, sparse or dense.
     Y
-        m x p, dense. Each worker needs it whole.
+        m x p, dense; with places, sparse or dense. Each worker needs it whole.
     places
         n x k places of rows of Y, to whose distances those in the row's place are then; else n x m are
         returned.

@@ -8,12 +8,23 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from matnb.blocks.formats import SPARSE_DTYPES
 from matnb.errors import DTypeError, RangeError, ShapeError, UnsupportedError
-from matnb.expr.nodes import Broadcast, Elementwise, Expr, Index, Reduce, broadcast_shapes
-from matnb.lazy.indexing.keys import normalize_axes, with_new_axes
+from matnb.expr.nodes import (
+    Broadcast,
+    Elementwise,
+    Expr,
+    Index,
+    Literal,
+    OnEntries,
+    Reduce,
+    broadcast_shapes,
+)
+from matnb.lazy.indexing.keys import normalize_axes, with_new_axes, without_axes
 from matnb.lazy.ufuncs import astype, call, literal, number_dtype
 from matnb.ops.folding import Extreme, Fold, kept_shape
 from matnb.ops.joining import Concatenate
+from matnb.ops.pattern import Pattern
 from matnb.ops.scanning import Scan
 from matnb.ops.sliding import WindowReduce, Windows
 
@@ -161,7 +172,10 @@ def only_where(node: Expr, where: Expr, other: Expr) -> Expr:
     """Return the elements where a mask is true, and another number, of the same dtype, elsewhere."""
     check_mask(where, node)
     dtypes = (np.dtype(np.bool_), node.dtype, node.dtype)
-    return Elementwise("where", (where, node, other), dtypes, node.dtype)
+    # What a sparse array does not store is 0 on both sides, whatever the mask.
+    is_zero = isinstance(other, Literal) and not other.value.any()
+    choice = OnEntries if node.sparse and not where.sparse and is_zero else Elementwise
+    return choice("where", (where, node, other), dtypes, node.dtype)
 
 
 def check_mask(where: Expr, node: Expr) -> None:
@@ -197,7 +211,7 @@ def var(
 ) -> Expr:
     """Return the variance: the mean square distance from the mean, over ``number - ddof``.
 
-    That of all elements of a dense real array is found in one pass.
+    That of all elements of a dense real array is found in one pass; a sparse array stays sparse.
 
     Parameters
     ----------
@@ -218,10 +232,8 @@ def var(
             return slid
     if center is None:
         center = mean(node, axis, keepdims=True, dtype=element, where=where)
-    # NumPy takes a mean of the dtype asked for from elements of their own, and sums in it again.
-    square = squares(call(np.subtract, (node, center))[0])
-    element = square.dtype if dtype is None else element
-    total, number = _total(square, axis, keepdims, element, where)
+    total, element = _squares_from(node, center, axis, keepdims, dtype, where)
+    number = number_of(node, axis, keepdims, where)
     if isinstance(number, Expr):
         below_one = call(np.maximum, (call(np.subtract, (number, ddof))[0], 0))[0]
         return astype(call(np.divide, (total, below_one))[0], element)
@@ -232,6 +244,44 @@ def _check_axes(axis: Axis, ndim: int, where: Expr | None) -> None:
     # NumPy's means, unlike its sums and those of elements that a mask picks, find no axis in a number.
     if axis is not None and where is None:
         normalize_axes(axis, ndim)
+
+
+def _squares_from(
+    node: Expr,
+    center: Expr,
+    axis: Axis,
+    keepdims: bool,
+    dtype: npt.DTypeLike | None,
+    where: Expr | None,
+    number: Expr | None = None,
+) -> tuple[Expr, np.dtype]:
+    # The sum of the squares of what elements are away from the center, and the dtype of their mean.
+    (away,) = call(np.subtract, (node, center))
+    square = squares(away)
+    # NumPy takes a mean of the dtype asked for from elements of their own, and sums in it again.
+    element = square.dtype if dtype is None else number_dtype(dtype)
+    if not (node.sparse and _is_of_lanes(center, node, axis) and away.dtype in SPARSE_DTYPES):
+        return _total(square, axis, keepdims, element, where)[0], element
+    # Each element that a sparse array does not store is as far away as 0 is.
+    assert isinstance(away, Elementwise)
+    at_entries = OnEntries(away.name, away.inputs, away.input_dtypes, away.element)
+    total, whole = _total(squares(at_entries), axis, True, element, where)
+    if where is None:
+        stored = reduce(node, "stored", axis, True)
+    else:
+        stored = reduce(Pattern(node, np.dtype(np.bool_)), "sum", axis, True, where=where)
+    (absent,) = call(np.subtract, (whole if number is None else number, stored))
+    (of_absent,) = call(np.multiply, (absent, squares(center)))
+    of_absent = only_where(of_absent, call(np.greater, (absent, 0))[0], literal(0, of_absent.dtype))
+    (total,) = call(np.add, (total, of_absent))
+    return total if keepdims else without_axes(total, axes_of(axis, node.ndim)), element
+
+
+def _is_of_lanes(center: Expr, node: Expr, axis: Axis) -> bool:
+    # Whether a center is the same for all elements that are reduced to one number.
+    kept = kept_shape(node.shape, axes_of(axis, node.ndim), True)
+    is_broadcast = center.ndim <= node.ndim and broadcast_shapes(center.shape, kept, name="mean=") == kept
+    return kept != node.shape and is_broadcast
 
 
 def squares(away: Expr) -> Expr:
@@ -327,8 +377,14 @@ def number_of(node: Expr, axis: Axis, keepdims: bool, where: Expr | None) -> flo
     if where is None:
         return float(math.prod(node.shape[one] for one in axes_of(axis, node.ndim)))
     check_mask(where, node)
-    whole = where if where.shape == node.shape else Broadcast(where, node.shape)
-    return reduce(whole, "sum", axis, keepdims)
+    if where.shape == node.shape:
+        return reduce(where, "sum", axis, keepdims)
+    # A mask that is stretched is counted as it is, and never made as large as the array.
+    axes = axes_of(axis, node.ndim)
+    own = with_new_axes(where, 0, node.ndim - where.ndim)
+    times = math.prod(node.shape[one] for one in axes if own.shape[one] == 1)
+    (number,) = call(np.multiply, (reduce(own, "sum", axis, keepdims), times))
+    return Broadcast(number, kept_shape(node.shape, axes, keepdims))
 
 
 def _total(
@@ -513,7 +569,9 @@ def nan_mean(node: Expr, axis: Axis, keepdims: bool, dtype: npt.DTypeLike | None
     if not has_nan(node):
         return mean(node, axis, keepdims, dtype, where)
     _check_dtype(dtype, "nanmean")
-    return mean(without_nan(node, 0), axis, keepdims, dtype, _numbers(node, where))
+    total, _ = _total(without_nan(node, 0), axis, keepdims, dtype, where)
+    element = node.dtype if dtype is None else number_dtype(dtype)
+    return astype(call(np.divide, (total, _count_of_numbers(node, axis, keepdims, where)))[0], element)
 
 
 def nan_var(
@@ -529,24 +587,31 @@ def nan_var(
     if not has_nan(node):
         return var(node, axis, keepdims, ddof, dtype, where, center)
     _check_dtype(dtype, "nanvar")
-    numbers = _numbers(node, where)
     element = node.dtype if dtype is None else number_dtype(dtype)
     given = astype(without_nan(node, 0), element)
+    numbers = _count_of_numbers(node, axis, True, where)
     if center is None:
-        center = mean(given, axis, True, None, numbers)
-    square = squares(call(np.subtract, (given, center))[0])
-    wide = np.dtype(np.float32) if square.dtype == np.float16 else square.dtype
-    total = reduce(square, "sum", axis, keepdims, wide, where=numbers)
-    below = call(np.subtract, (number_of(node, axis, keepdims, numbers), ddof))[0]
+        total, _ = _total(given, axis, True, None, where)
+        center = astype(call(np.divide, (total, numbers))[0], element)
+    among = where if given.sparse else _numbers(node, where)
+    total, element = _squares_from(given, center, axis, keepdims, dtype, among, numbers)
+    below = call(np.subtract, (_count_of_numbers(node, axis, keepdims, where), ddof))[0]
     found = call(np.divide, (total, below))[0]
     enough = call(np.greater, (below, 0))[0]
-    element = square.dtype if dtype is None else element
     return astype(only_where(found, enough, literal(np.nan, found.dtype)), element)
 
 
 def _check_dtype(dtype: npt.DTypeLike | None, name: str) -> None:
     if dtype is not None and number_dtype(dtype).kind not in "fc":
         raise DTypeError(f"{name} of floats cannot have dtype {dtype}: give a floating dtype")
+
+
+def _count_of_numbers(node: Expr, axis: Axis, keepdims: bool, where: Expr | None) -> Expr:
+    # How many elements are not NaN, and picked by a mask.
+    if not node.sparse:
+        return reduce(_numbers(node, where), "sum", axis, keepdims)
+    missing = reduce(call(np.isnan, (node,))[0], "sum", axis, keepdims, where=where)
+    return call(np.subtract, (number_of(node, axis, keepdims, where), missing))[0]
 
 
 def _numbers(node: Expr, where: Expr | None) -> Expr:

@@ -197,6 +197,17 @@ def test_distances_have_the_digits_of_their_rows(
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_distances_at_places_have_the_bits_of_those_to_all(kind: str) -> None:
+    drawn = sp.random_array((60, 200), density=0.1, format="csr", rng=0)
+    Y = drawn.toarray()[:7]
+    rows, others = mn.asarray(as_given(drawn.toarray(), kind), blocks=2), mn.asarray(Y)
+    places = np.arange(120).reshape(60, 2) % 7
+    all_of, own = mn.compute(row_distances(rows, others), row_distances(rows, others, mn.asarray(places)))
+    np.testing.assert_array_equal(own, np.take_along_axis(all_of, places, axis=1))
+    assert all_of[0, 0] == own[0, 0] == 0
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("name", ["drawn", "on a grid, with ties", "one row far away", "all the same"])
 def test_neighbors_by_products_are_those_by_all_distances(name: str, kind: str) -> None:
     rng = np.random.default_rng(4)

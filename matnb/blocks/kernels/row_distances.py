@@ -343,15 +343,43 @@ def _measure_sparse(
     pointers: UnsignedArray, columns_of: UnsignedArray, entries: DoubleArray, others: NumericArray,
     places: PlaceArray, found: DoubleArray,
 ) -> None:  # fmt: skip
-    dense = np.zeros(others.shape[1])
+    # As the sums of all others above, by the entries: the same bits.
+    squares, has_entry = _squares_of_rows(others), np.zeros(others.shape[1], np.bool_)
     for row in range(places.shape[0]):
         begin, end = int(pointers[row]), int(pointers[row + 1])
-        for entry in range(begin, end):
-            dense[columns_of[entry]] = entries[entry]
         for number in range(places.shape[1]):
-            found[row, number] = _squared_distance(dense, others[places[row, number]])
-        for entry in range(begin, end):
-            dense[columns_of[entry]] = 0.0
+            place = places[row, number]
+            total, rest = 0.0, squares[place]
+            for entry in range(begin, end):
+                there = np.float64(others[place, columns_of[entry]])
+                difference = entries[entry] - there
+                total += difference * difference
+                rest -= there * there
+            if rest < _CANCELLED * squares[place]:
+                rest = _rest(columns_of[begin:end], others[place], has_entry)
+            found[row, number] = total + rest
+
+
+@compiled
+def _squares_of_rows(others: NumericArray) -> DoubleArray:
+    squares = np.zeros(others.shape[0])
+    for row in range(others.shape[0]):
+        for feature in range(others.shape[1]):
+            squares[row] += np.float64(others[row, feature]) * np.float64(others[row, feature])
+    return squares
+
+
+@compiled
+def _rest(columns_of: UnsignedArray, other: NumericArray, has_entry: npt.NDArray[np.bool_]) -> float:
+    for column in columns_of:
+        has_entry[column] = True
+    total = 0.0
+    for feature in range(other.size):
+        if not has_entry[feature]:
+            total += np.float64(other[feature]) * np.float64(other[feature])
+    for column in columns_of:
+        has_entry[column] = False
+    return total
 
 
 @compiled

@@ -17,7 +17,7 @@ from matnb.errors import FileContentWarning, OptionError, warn
 from matnb.io.encodings import RecodedFile
 from matnb.io.files import File, read_up_to
 from matnb.io.lines import LONGEST_LINE, check_skip, head_lines
-from matnb.io.quotes import Dialect, unquoted
+from matnb.io.quotes import Dialect, ragged_way, unquoted
 
 if TYPE_CHECKING:
     from matnb.io.delimited import CsvTable
@@ -371,3 +371,24 @@ def _warn_of_one_column(file: File, head: str, text: str) -> None:
 def warn_of(file: File, said: str) -> None:
     """Warn of what a file may mean beside what was read."""
     warn(f"{file.shown}: {said}", FileContentWarning)
+
+
+def or_edges(names: Sequence[str]) -> str:
+    """Return what may be meant by a first line of names that are numbers: a list of edges."""
+    are_ids = len(names) in (2, 3) and all(re.fullmatch("[0-9]+", one) for one in names[:2])
+    return ', and kind="edges" a list of edges, if it is one' * are_ids
+
+
+def ways_of_names(names: Sequence[str]) -> str:
+    """Return what to write where names in the header are alike or missing."""
+    title = "skip=1 leaves out a title line, " if names.count("") >= len(names) - 1 else ""
+    own = "names=[...] with header=0 gives each a name of its own, header=None reads the line as a row"
+    return f"{title}{own}, "
+
+
+def way_of_count(names: object, count: int, mark: str) -> str:
+    """Return what to write where a file without a header has other columns than names were given."""
+    return (
+        f"names={names!r}: give a list of {count} names, as the first row has; of rows of several lengths, "
+        f"{ragged_way(mark, True)}"
+    )

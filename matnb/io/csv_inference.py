@@ -24,7 +24,7 @@ from matnb.io.texts import (
     TRIED,
     WITH_OFFSET,
     Marks,
-    form_of,
+    date_way,
     offsets_in,
     present,
     values_in,
@@ -349,10 +349,10 @@ def _type_of_dates(table: CsvTable, name: str, texts: pyarrow.Array) -> str:
     there = present(_trimmed(texts), table.missing.of(name).words).drop_null()
     if not len(there):
         return "timestamp[us]"
-    form = form_of(there[0].as_py()) or "%d.%m.%Y"
     raise OptionError(
         f"{table.file.shown}: parse_dates: {shown(there[0].as_py().encode())} in column {name!r} is not a "
-        f'date or time of ISO 8601: load it without, and t[{name!r}].to_datetime("{form}") says what it is'
+        f"date or time of ISO 8601: load it without, and t[{name!r}]."
+        f"{date_way(there.unique().to_pylist()[:1000], 'says what it is')}"
     )
 
 

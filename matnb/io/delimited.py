@@ -31,7 +31,10 @@ from matnb.io.csv_head import (
     first_line,
     found_dialect,
     header_names,
+    or_edges,
     warn_of,
+    way_of_count,
+    ways_of_names,
 )
 from matnb.io.csv_inference import with_types
 from matnb.io.digits import MARGIN, shown
@@ -60,6 +63,8 @@ from matnb.io.texts import (
     NaValues,
     arrow_type,
     checked_marks,
+    date_way,
+    forms_of,
     missing_texts,
     present,
     values_in,
@@ -391,7 +396,7 @@ class CsvTable(TableSource):
         # Rows before one that is broken are looked into first, since theirs is the first error.
         chunk = lines.chunk()
         quotes = quotes_of(chunk, self.dialect.delimiter)
-        broken = quotes.first_error(len(self.names))
+        broken = quotes.first_error(len(self.names), self.is_headless)
         if broken is not None:
             position, reason = broken
             stop = quotes.row_start(position)
@@ -526,6 +531,11 @@ def _reason(table: CsvTable, name: str, word: str, value: str) -> str:
     while not is_asked and word in WIDER:
         word = WIDER[word]
     ways = [advice]
+    if not is_asked and not re.match(NUMBER, value) and forms_of(value):
+        if re.match("[0-9]{4}-", value):
+            ways.insert(0, f"parse_dates=[{name!r}] reads a column of dates")
+        else:
+            ways[0] += f", of which t[{name!r}].{date_way([value], 'makes times')}"
     if word in _NUMBERS and re.match(DECIMAL_COMMA, value) and table.marks.are_usual:
         ways.insert(
             0,
@@ -723,13 +733,13 @@ def open_table(
         warn_of(
             file,
             f"the first line, {found[0]!r}{'' if len(found) == 1 else ', ...'}, was read as names: "
-            f"header=None reads it as a row{_or_edges(found)}",
+            f"header=None reads it as a row{or_edges(found)}",
         )
     if names is not None:
         if isinstance(names, str) or (before_header is None and len(names) != len(found)):
-            raise OptionError(f"{file.shown}: names={names!r}: give a list of {len(found)} names")
+            raise OptionError(f"{file.shown}: {way_of_count(names, len(found), dialect.delimiter)}")
         found = tuple(map(str, names))
-    picked = picked_columns(file, found, columns, _ways_of_names(found))
+    picked = picked_columns(file, found, columns, ways_of_names(found))
     read = [found[column] for column in picked]
     table = replace(
         table,
@@ -758,17 +768,6 @@ def _rows_before_header(header: object, has_names: bool) -> int | None:
             "second line of names is left out by skip=[1]"
         )
     return 0 if header is True else header
-
-
-def _or_edges(names: Sequence[str]) -> str:
-    are_ids = len(names) in (2, 3) and all(re.fullmatch("[0-9]+", one) for one in names[:2])
-    return ', and kind="edges" a list of edges, if it is one' * are_ids
-
-
-def _ways_of_names(names: Sequence[str]) -> str:
-    title = "skip=1 leaves out a title line, " if names.count("") >= len(names) - 1 else ""
-    own = "names=[...] with header=0 gives each a name of its own, header=None reads the line as a row"
-    return f"{title}{own}, "
 
 
 def _dates(file: File, parse_dates: object, names: Sequence[str]) -> tuple[str, ...]:

@@ -325,20 +325,25 @@ class Quotes:
         ends = self.row_ends
         return int(ends[ends < position].max(initial=MARGIN - 1)) + 1
 
-    def first_error(self, num_columns: int) -> tuple[int, str] | None:
+    def first_error(self, num_columns: int, is_headless: bool) -> tuple[int, str] | None:
         """Return the first place where the text is not UTF-8 or a row has other fields, and why."""
         found = [self.broken(), self._control(), self._return_alone(), self._other_encoding()]
         counts = np.diff(np.searchsorted(self.between, self.row_ends), prepend=0) + 1
         wrong = np.flatnonzero((counts != num_columns) & ~self.is_blank)
         if wrong.size:
             row = int(wrong[0])
-            many, mark = counts[row] > num_columns, chr(self.delimiter)
-            way = (
-                f"quote a field that has {mark!r} in it, or name all columns with names=[...] and header=0"
-                if many
-                else "complete the line, or read only those before it with nrows="
+            mark = chr(self.delimiter)
+            is_long = counts[row] > num_columns
+            if is_long and (counts[~self.is_blank] == counts[row]).all():
+                way = "names=[...] with header=0 names as many columns"
+            elif is_long:
+                way = f"quote a field that has {mark!r} in it"
+            else:
+                way = "complete the line, read only those before it with nrows="
+            reason = (
+                f"{counts[row]} fields where the {'first row' if is_headless else 'header'} has "
+                f"{num_columns}: {way}, or {ragged_way(mark, is_headless)}"
             )
-            reason = f"{counts[row]} fields where the header has {num_columns}: {way}"
             found.append((int(self.row_starts[row]), reason))
         # After a quote that does not belong there, nothing in the row is what it seems.
         errors = [one for one in found if one is not None]
@@ -437,3 +442,12 @@ def quotes_of(chunk: Chunk, delimiter: str) -> Quotes:
 def unquoted(text: str) -> str:
     """Return text without what is in quotes."""
     return re.sub(r'"[^"]*"', "", text)
+
+
+def ragged_way(mark: str, is_headless: bool) -> str:
+    """Return how pandas reads rows of different lengths, which has no column for more than the first has."""
+    options = f"{f', sep={mark!r}' * (mark != ',')}{', skiprows=1' * (not is_headless)}"
+    return (
+        f"mn.table(pandas.read_csv(path{options}, header=None, names=[...])), with as many names as the "
+        "longest row has fields, reads it in this process"
+    )

@@ -358,23 +358,55 @@ _DAYS = (
     "%m/%d/%Y",
     "%Y/%m/%d",
     "%d-%m-%Y",
+    "%m-%d-%Y",
     "%d.%m.%y",
+    "%d/%m/%y",
+    "%m/%d/%y",
     "%d %b %Y",
     "%b %d, %Y",
 )
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", "T%H:%M:%S")
 
 
-def form_of(text: str) -> str:
-    """Return how a time is written, as :meth:`datetime.datetime.strptime` takes it; "" where it is none.
+def date_way(texts: Sequence[str], reads: str) -> str:
+    """Return how a form makes dates or times of texts, both forms where the day or the month may be first.
+
+    Parameters
+    ----------
+    texts
+        Some, of which the forms are those that all have.
+    reads
+        What follows the call of ``to_datetime``.
 
     Examples
     --------
-    >>> form_of("31.12.2020 08:15"), form_of("Monday")
-    ('%d.%m.%Y %H:%M', '')
+    >>> date_way(["31.12.2020 08:15"], "reads it"), date_way(["Monday"], "reads it")
+    ('to_datetime("%d.%m.%Y %H:%M") reads it', 'to_datetime("%d.%m.%Y") reads "31.12.2020"')
     """
+    by_text = [forms for text in texts if (forms := forms_of(text))]
+    common = [form for form in (by_text or [[]])[0] if all(form in forms for forms in by_text)]
+    if not by_text:
+        return 'to_datetime("%d.%m.%Y") reads "31.12.2020"'
+    if not common:
+        return f'to_datetime("{by_text[0][0]}") {reads}'
+    way = f'to_datetime("{common[0]}") {reads}'
+    month_first = next((form for form in common[1:] if form.startswith("%m")), None)
+    if month_first is None:
+        return way
+    return f'{way} with the day first, to_datetime("{month_first}") with the month first, as pandas does'
+
+
+def forms_of(text: str) -> list[str]:
+    """Return how a time is written, as :meth:`datetime.datetime.strptime` takes it; nothing if it is none.
+
+    Examples
+    --------
+    >>> forms_of("01/02/2024"), forms_of("Monday")
+    (['%d/%m/%Y', '%m/%d/%Y'], [])
+    """
+    found = []
     for form in (day + clock for day in _DAYS for clock in _CLOCKS):
         with suppress(ValueError):
             datetime.strptime(text, form)
-            return form
-    return ""
+            found.append(form)
+    return found

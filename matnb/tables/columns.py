@@ -28,7 +28,7 @@ from matnb.errors import (
 )
 from matnb.io.columns import by_code_point, places_among
 from matnb.io.durations import MOST_TIME, NO_TIME
-from matnb.io.texts import NO_VALUE, checked_marks, form_of, offsets_in, present, strings
+from matnb.io.texts import NO_VALUE, checked_marks, offsets_in, present, strings
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray
 from matnb.lazy.element_reads import chunks_of
@@ -38,6 +38,7 @@ from matnb.tables.column_arrays import column_array
 from matnb.tables.column_orders import ColumnOrders
 from matnb.tables.conversions import (
     doubtful_points,
+    form_way,
     number_way,
     numbers_in,
     times_in,
@@ -917,7 +918,7 @@ class TextColumn(HasText, OrderedColumn):
         gone = np.isnat(values)
         form = format if format is None or isinstance(format, str) else list(format)
         what = "a time of ISO 8601 without an offset" if form is None else f"a time of the form {form!r}"
-        self._check_converted(texts, pyarrow.array(gone), what, errors, _form_way)
+        self._check_converted(texts, pyarrow.array(gone), what, errors, form_way)
         counts: Any = asarray(np.append(values.view(np.int64), [NO_TIME]))
         return TimeColumn(counts[self.codes], "datetime", unit, self.may_miss or bool(gone.any()))
 
@@ -1000,12 +1001,6 @@ class TextColumn(HasText, OrderedColumn):
                 f"{name} has {count:,} value{'s that are' if count > 1 else ' that is'} not {what}, such as "
                 f'{shown}; {way}, and errors="coerce" makes such values missing'
             )
-
-
-def _form_way(texts: Sequence[str]) -> str:
-    form = next((form for one in texts if (form := form_of(one))), "")
-    reads = f'to_datetime("{form}") reads it' if form else 'to_datetime("%d.%m.%Y") reads "31.12.2020"'
-    return f"{reads}, a list of forms reads several"
 
 
 def _renumbered(column: TextColumn, labels: pyarrow.Array) -> DistArray:

@@ -16,6 +16,7 @@ from matnb.io.texts import (
     WHOLE,
     WITH_OFFSET,
     Marks,
+    date_way,
     integers_of,
     strings,
     values_in,
@@ -183,6 +184,11 @@ def zoned_times_in(texts: pyarrow.Array) -> pyarrow.Array | None:
         return None
     found = (values_in(texts, word) for word in WITH_OFFSET)
     return next((one for one in found if one is not None and getattr(one.type, "tz", None)), None)
+
+
+def form_way(texts: Sequence[str]) -> str:
+    """Return what to write for texts that are no times as they are."""
+    return f"{date_way(texts, 'reads it')}, a list of forms reads several"
 
 
 def number_way(texts: Sequence[str]) -> str:

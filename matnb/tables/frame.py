@@ -13,6 +13,7 @@ from matnb.errors import DTypeError, OptionError, suggestion
 from matnb.io.files import suffix_of
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
+from matnb.location import Location
 from matnb.tables.columns import Column, TextColumn, as_column
 from matnb.tables.outgoing import with_strings
 from matnb.tables.places import RowsByLabel, RowsByPlace, ValueAt
@@ -651,13 +652,19 @@ def _matrix_of(frame: _Frame, min_periods: int, correlate: bool, ddof: int = 1) 
     return table({taken: names, **{name: found[:, place] for place, name in enumerate(names)}})
 
 
+_COMPRESSED = (".gz", ".bz2", ".zip", ".xz", ".zst")
+
+
 def _written(
     frame: _Frame, path: str | os.PathLike[str], suffix: str, sep: str = ",", decimal: str = "."
 ) -> None:
-    from matnb.tables.writing import save_table  # which makes tables
+    from matnb.tables.writing import is_for_tables, save_table  # which makes tables
 
     if suffix_of(path) != suffix:
+        call = f"to_{suffix[1:]}(path{', index=False' * (suffix == '.csv')})"
+        way = "mn.save(t, path)" if is_for_tables(path) else f"t.to_pandas().{call}, in this process"
         raise OptionError(
-            f"{os.fsdecode(path)}: give a path that ends in {suffix}, or write mn.save(t, path)"
+            f"{Location(os.fsdecode(path))}: give a path that ends in {suffix}, or write {way}"
+            f"{'; Parquet, of t.to_parquet, is compressed' * (suffix_of(path) in _COMPRESSED)}"
         )
     save_table(frame, path, sep, decimal)

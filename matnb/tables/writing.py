@@ -57,7 +57,8 @@ def save_table(data: object, path: str | os.PathLike[str], sep: str = ",", decim
     if suffix not in _SUFFIXES:
         raise OptionError(
             f"{Location(os.fsdecode(path))}: no writer of tables for suffix {suffix!r}; "
-            f"{suggestion(suffix, _SUFFIXES)}; t.to_matrix() is an array"
+            f"{suggestion(suffix, _SUFFIXES)}; t.to_matrix() is an array, t.to_pandas() has pandas' writers: "
+            "to_csv(path, index=False) compresses .csv.gz, as .parquet is"
         )
     marks = sep, decimal
     if marks != (",", ".") and suffix != ".csv":

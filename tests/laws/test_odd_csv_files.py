@@ -12,6 +12,7 @@ import re
 import warnings
 import zipfile
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -463,3 +464,54 @@ def test_files_of_a_folder_that_differ_say_so(tmp_path: Path) -> None:
         open_files(tmp_path, nrows=1)
     with pytest.raises(OptionError, match="the first batches"):
         mn.sources.files(tmp_path, batch_size=1, nrows=1)
+
+
+@pytest.fixture(scope="module")
+def interpreted() -> Iterator[None]:
+    with mn.start(engine="interpret"):
+        yield
+    mn.stop()
+
+
+@pytest.mark.usefixtures("interpreted")
+@pytest.mark.parametrize("sep", [",", ";"])
+@pytest.mark.parametrize("has_header", [True, False])
+@pytest.mark.parametrize("lengths", [(2, 2, 3, 2), (3, 3, 2, 3), (3, 3, 2, 4), (2, 3, 2, 1)])
+def test_rows_of_several_lengths_are_read_as_the_error_says(
+    tmp_path: Path, sep: str, has_header: bool, lengths: tuple[int, ...]
+) -> None:
+    rows = [[f"{place}.{number}" for number in range(length)] for place, length in enumerate(lengths)]
+    path = tmp_path / "a.csv"
+    header = [sep.join("abcd"[: lengths[0]])] * has_header
+    path.write_text("\n".join([*header, *map(sep.join, rows)]) + "\n")
+    names = [*"abcd"[: max(lengths)]]
+    whole = [[*map(float, row), *[math.nan] * (len(names) - len(row))] for row in rows]
+    given: dict[str, Any] = {"header": 0 if has_header else None, "delimiter": sep}
+    for options in (given, {**given, "names": names}):
+        with pytest.raises(MatnbError) as caught:
+            mn.load(path, **options)
+        (way,) = re.findall(r"mn\.table\(pandas\.read_csv\(.*?\]\)\)", str(caught.value))
+        found = eval(way.replace("[...]", repr(names)), {"mn": mn, "pandas": pd, "path": path})
+        np.testing.assert_array_equal(found.to_numpy(), whole)
+
+
+@pytest.mark.usefixtures("interpreted")
+def test_a_date_in_a_column_that_was_empty_so_far(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    for day, said in (
+        ("2024-03-01", "parse_dates=['v']"),
+        ("31.12.2020 10:00", "t['v'].to_datetime(\"%d.%m.%Y %H:%M\") makes times"),
+        ("01/02/2024", 't[\'v\'].to_datetime("%d/%m/%Y") makes times with the day first, '
+         'to_datetime("%m/%d/%Y") with the month first'),
+    ):  # fmt: skip
+        path.write_text("v,k\n" + ",1\n" * 150_000 + f"{day},1\n")
+        with pytest.raises(MatnbError) as caught:
+            mn.load(path)
+        assert said in str(caught.value)
+        options: dict[str, Any] = {"parse_dates": ["v"]} if "parse" in said else {"dtype": {"v": "text"}}
+        t = mn.load(path, **options)
+        if way := re.search(r't\[.v.\]\.(to_datetime\(".*?"\))', str(caught.value)):
+            t = t.with_columns(v=eval(f"column.{way[1]}", {"column": t["v"]}))
+        expected = pd.to_datetime(day, dayfirst="2024-" not in day).to_datetime64()
+        assert t["v"].to_numpy()[-1] == expected
+        assert t["v"].isna().sum().compute() == 150_000

@@ -406,6 +406,20 @@ def test_a_list_of_forms_reads_several() -> None:
         t["day"].to_datetime("%Y-%m-%d")
 
 
+@pytest.mark.parametrize("mark", "/-")
+def test_days_that_may_be_months_are_told_both_ways(mark: str) -> None:
+    days = [f"0{place}{mark}0{place + 1}{mark}2024" for place in (1, 3, 5)]
+    with pytest.raises(MatnbError) as caught:
+        mn.table({"day": days})["day"].to_datetime()
+    forms = re.findall(r'to_datetime\("(.*?)"\)', str(caught.value))
+    assert [f"%d{mark}%m{mark}%Y", f"%m{mark}%d{mark}%Y"] == forms
+    made = mn.table({"day": days})["day"].to_datetime(forms[1]).to_numpy()
+    assert (made == pd.to_datetime(pd.Series(days)).to_numpy()).all(), "the second is as pandas reads it"
+    with pytest.raises(MatnbError, match=f'"%d{mark}%m{mark}%Y"') as caught:
+        mn.table({"day": [*days, f"25{mark}12{mark}2024"]})["day"].to_datetime()
+    assert "%m/%d" not in str(caught.value)
+
+
 def test_results_of_groups_are_drawn() -> None:
     days = pd.to_datetime(["2024-01-01", "2024-01-03"])
     t = mn.table({"when": days, "zone": ["a", "b"], "tip": [1.0, 2.0]})

@@ -38,7 +38,7 @@ class Config:
         True keeps every other user of the machine away from worker processes; False lets them listen on
         ports of the loopback interface, which any local user reaches, who can run code then.
     memory_limit_bytes
-        Memory of each worker in bytes; None shares the machine's memory.
+        Memory of each worker in bytes; None shares what the machine has free.
     memo_bytes
         Bytes of results kept on the workers between runs, and of those on disk.
     remembers

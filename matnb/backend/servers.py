@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 import dask
+import psutil  # type: ignore[import-untyped]
 from dask.system import CPU_COUNT
 from distributed import Nanny, Scheduler, SpecCluster, Worker
 from distributed.batched import BatchedSend
@@ -425,12 +426,17 @@ def _where(config: Config, folder: Path, undo: contextlib.ExitStack) -> dict[str
     return {"protocol": f"{SCHEME}://", "host": str(folder)}
 
 
+def _free_bytes() -> int:
+    # The memory of this machine, or of the control group, that nothing else uses now.
+    return min(int(MEMORY_LIMIT), int(psutil.virtual_memory().available))
+
+
 def _worker(config: Config, where: dict[str, object], settings: Mapping[str, object]) -> dict[str, object]:
     memory_bytes = config.memory_limit_bytes
     options = {
         **where,
         "nthreads": num_threads(config),
-        "memory_limit": MEMORY_LIMIT // config.workers if memory_bytes is None else memory_bytes,
+        "memory_limit": _free_bytes() // config.workers if memory_bytes is None else memory_bytes,
         "settings": settings,
     }
     if not config.processes:

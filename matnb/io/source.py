@@ -307,11 +307,11 @@ def open_header(path: str | os.PathLike[str], kind: str | None, options: Mapping
     found = READERS.get(kind) if kind is not None else _by_suffix(file.name)
     if found is None:
         known = {one.kind: f"{one.kind!r} ({' '.join(one.suffixes[:4])})" for one in READERS.values()}
-        for way, suffixes in _ELSEWHERE.items():
+        tables = {f"mn.table(pandas.{way}) makes a table": one for way, one in _ELSEWHERE.items()}
+        arrays = {f"mn.asarray({way}) makes an array": one for way, one in _ARRAYS_ELSEWHERE.items()}
+        for way, suffixes in (tables | arrays).items():
             if kind is None and file.name.lower().endswith(suffixes):
-                raise OptionError(
-                    f"{file.shown}: is not read here; mn.table(pandas.{way}) makes a table of it"
-                )
+                raise OptionError(f"{file.shown}: is not read here; {way} of it")
         wrong = f"no kind {kind!r}" if kind is not None else "no reader for this suffix"
         near = suggestion(kind, known, "give kind= as one of", lambda one: known[str(one)])
         raise OptionError(f"{file.shown}: {wrong}; {near}")
@@ -351,6 +351,12 @@ _ELSEWHERE = {
     "read_orc(path)": (".orc",),
     "read_fwf(path)": (".fwf",),
     "read_pickle(path)": (".pkl", ".pickle"),
+}
+_ARRAYS_ELSEWHERE = {
+    'h5py.File(path)["name"]': (".h5", ".hdf5", ".hdf", ".nc"),
+    'zarr.open(path)["name"]': (".zarr", ".zarr.zip"),
+    'scipy.io.loadmat(path)["name"]': (".mat",),
+    "matplotlib.image.imread(path)": (".png", ".jpg", ".jpeg", ".tif", ".tiff"),
 }
 
 

@@ -21,6 +21,7 @@ from matnb.expr.client_data import given
 from matnb.expr.nodes import Data, Expr
 from matnb.lazy import lost_writes, reductions, ufuncs
 from matnb.lazy.element_reads import chunks_of, note_iteration, value_of
+from matnb.lazy.element_writes import note_element_write
 from matnb.lazy.evaluator import evaluator, shown
 from matnb.lazy.foreign_names import (
     as_numpy,
@@ -32,7 +33,9 @@ from matnb.lazy.foreign_names import (
     refuse_dense,
     refuse_dense_parts,
     refuse_inverses,
+    refuse_lost_edges,
     refuse_networkx,
+    refuse_outputs,
     refuse_pickling,
     tell_dense,
 )
@@ -528,6 +531,7 @@ class Values(Known):
             raise DTypeError(
                 "np.asarray(..., copy=False): the blocks are on the workers, so a copy is needed"
             )
+        refuse_outputs()
         if is_scipys_operand():
             return np.empty((), object)  # by which SciPy tells that the operator is for this array to define
         wanted = None if dtype is None else np.dtype(dtype)
@@ -540,6 +544,8 @@ class Values(Known):
         values = self._elements(size, "a dense array of", self.dtype if wanted is None else wanted)
         if self.sparse and asks("scipy.sparse"):
             tell_dense(self.shape, size)
+            if asks("scipy.sparse.csgraph") and np.count_nonzero(values) < self.nnz:
+                refuse_lost_edges()
         return values if wanted is None else values.astype(wanted, copy=False)
 
     def __dlpack__(
@@ -667,6 +673,7 @@ class DistArray(Methods, Operators, Values):
     def __del__(self) -> None:
         _live.pop(id(self), None)
         _live_nodes.pop(id(self), None)
+        lost_writes.views.discard(id(self))
         if id(self) in lost_writes.noted:
             lost_writes.forget(self)
 
@@ -861,12 +868,16 @@ class DistArray(Methods, Operators, Values):
 
         if is_in_matplotlib():
             return self.to_numpy()[as_numpy(key)]  # type: ignore[no-any-return]  # which takes it for NumPy's
-        return read(self._expression, key)
+        found = read(self._expression, key)
+        if found._expression is self._expression:
+            lost_writes.views.add(id(found))
+        return found
 
     def __setitem__(self, key: object, value: object) -> None:
         from matnb.lazy.indexing.getitem import written
 
         self._become(written(self._expression, key, value))
+        note_element_write(self._expression, key)
 
     def fill(self, value: object) -> None:
         """Set every element to one value, converted as in an assignment.

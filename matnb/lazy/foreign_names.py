@@ -144,6 +144,20 @@ def tell_dense(shape: tuple[int, ...], size: int) -> None:
         )
 
 
+def refuse_lost_edges() -> NoReturn:
+    """Raise where SciPy takes a graph with stored zeros as a dense matrix, in which these would be no edges.
+
+    Raises
+    ------
+    UnsupportedError
+        In any case.
+    """
+    raise UnsupportedError(
+        "SciPy takes a DistArray as a dense matrix, in which edges of weight 0 are none: give it "
+        "A.to_scipy(), or use mn.graph"
+    )
+
+
 def refuse_dense_parts(shape: tuple[int, ...]) -> None:
     """Raise where SciPy is about to make an identity, or indices, of all elements of a large sparse array.
 
@@ -162,6 +176,20 @@ def refuse_dense_parts(shape: tuple[int, ...]) -> None:
         raise TooLargeError(
             f"SciPy would take the sparse array of shape {shape} as a dense one of {bytes_text(size)}: give "
             "it x.to_scipy(), which stays sparse"
+        )
+
+
+def refuse_outputs() -> None:
+    """Raise where a function of SciPy's is about to write its result into a DistArray: it would into a copy.
+
+    Raises
+    ------
+    UnsupportedError
+        Where it asks for that array.
+    """
+    if _asking(2).f_code.co_name == "_get_output" and asks("scipy.ndimage"):
+        raise UnsupportedError(
+            "output=x: SciPy cannot write into a DistArray; leave output= out, or give it a NumPy array"
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dis
 import sys
 from collections.abc import Iterator
-from types import CodeType
+from types import CodeType, FrameType
 from typing import TypeVar
 
 from matnb.errors import LostWriteWarning, warn
@@ -22,6 +22,7 @@ _Handle = TypeVar("_Handle")
 _Place = tuple[CodeType, int]  # whose instruction, and which
 # By the ids of handles that are alive: what changed them last; None for copies that were asked for.
 noted: dict[int, _Place | None] = {}
+views: set[int] = set()  # the ids of handles of all of an array, as x[:]
 _WAYS = "q[1, 2] = 4 for q[1][2] = 4, q[1:-1] += x for c = q[1:-1]; c += x, q[1:] = x for out=q[1:]"
 _LOST = f"this changed a copy, which nothing refers to: parts of a DistArray are no views. Write {_WAYS}"
 _PART = (
@@ -46,18 +47,24 @@ def note_write(handle: object, version: Expr, living: dict[int, Expr]) -> None:
     living
         What all handles stand for, by their ids.
     """
-    frame = sys._getframe(2)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("matnb."):
-        frame = frame.f_back
+    frame = users_frame(3)
     is_new = id(handle) not in noted
     noted[id(handle)] = frame.f_code, frame.f_lasti
     if (
         is_new
-        and any(one is whole for whole in _wholes(version) for one in living.copy().values())
+        and any(one is whole for whole in _wholes(handle, version) for one in _others(handle, living))
         and not _is_given_back(frame.f_code, frame.f_lasti)
     ):
         noted[id(handle)] = None  # once is enough
         warn(_PART, LostWriteWarning)
+
+
+def users_frame(above: int) -> FrameType:
+    """Return the frame of the user's code, from so many frames above on."""
+    frame = sys._getframe(above)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("matnb."):
+        frame = frame.f_back
+    return frame
 
 
 def _is_given_back(code: CodeType, place: int) -> bool:
@@ -67,8 +74,14 @@ def _is_given_back(code: CodeType, place: int) -> bool:
     return next(names, "").startswith("BINARY_OP") and next(names, "") in ("STORE_SUBSCR", "STORE_ATTR")
 
 
-def _wholes(part: Expr) -> Iterator[Expr]:
-    # The arrays that NumPy's view would show a part of.
+def _others(handle: object, living: dict[int, Expr]) -> list[Expr]:
+    return [one for known, one in living.copy().items() if known != id(handle)]
+
+
+def _wholes(handle: object, part: Expr) -> Iterator[Expr]:
+    # The arrays of which NumPy's view would show a part, or all.
+    if id(handle) in views:
+        yield part
     while True:
         is_of_complex = isinstance(part, Elementwise) and part.name in ("real", "imag")
         if not is_of_complex and not isinstance(part, Index | Transpose | Reshape | Diagonal):

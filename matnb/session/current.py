@@ -115,7 +115,7 @@ def start(
         True runs each worker in a process of its own; by default all run in this one. Workers do not run the
         script that starts them, so it needs no ``if __name__ == "__main__"``. Neither opens a port.
     memory_limit
-        Memory per worker, such as "4GB"; by default the machine's memory is divided among them.
+        Memory per worker, such as "4GB"; by default they share what the machine has free.
     memo
         Memory for remembered results, "4GB" by default: the results of cells and of ``compute()`` are kept
         even when no variable refers to them, and are reused when the same expression is computed again. "off"

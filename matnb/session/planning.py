@@ -409,7 +409,8 @@ class Planner:
         return TooLargeError(
             f"this needs about {bytes_text(peaks[owner])} on a worker on top of "
             f"{bytes_text(held.get(owner, 0))} in use{batches}, but the worker has {bytes_text(limit)}; "
-            f"{smaller}make arrays smaller or sparse, release what is not needed, or {more}"
+            f"{smaller}compute results one at a time, since what several read is kept whole; make arrays "
+            f"smaller or sparse, release what is not needed, or {more}"
         )
 
     def _with_ahead(self, held: Mapping[int, int]) -> Mapping[int, int]:

@@ -668,7 +668,9 @@ def _naming(source: Source) -> Iterator[None]:
     try:
         yield
     except TooLargeError as error:
-        raise TooLargeError(f"{source!r} is not read: {error}") from None
+        raise TooLargeError(
+            f"{source!r} is not read: {error}; mn.sources.files(path, batch_size=1000) goes through its rows"
+        ) from None
 
 
 def read_source(

@@ -13,7 +13,8 @@ from matnb.io.durations import NO_TIME, PER_DAY, stored_unit, unit_ratio
 from matnb.lazy.array import DistArray
 from matnb.lazy.functions.mapping import map_blocks
 from matnb.tables.column_arrays import ColumnArray
-from matnb.tables.columns import Column, as_column, is_nullable, numbers_dtype
+from matnb.tables.columns import Column, as_column
+from matnb.tables.dtypes import is_nullable, numbers_dtype
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.times import TimeColumn
 

@@ -21,7 +21,8 @@ from matnb.lazy.foreign_names import as_numpy, is_in_matplotlib
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.labels import by_place
 from matnb.tables.column_arrays import column_array, plain_array
-from matnb.tables.columns import Column, kind_of_dtype, numbers_dtype, shown_value
+from matnb.tables.columns import Column, shown_value
+from matnb.tables.dtypes import kind_of_dtype, numbers_dtype
 
 if TYPE_CHECKING:
     from matnb.tables.times import TimeColumn

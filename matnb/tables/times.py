@@ -26,8 +26,9 @@ from matnb.io.durations import (
 from matnb.io.texts import OFFSET, whole_offset
 from matnb.lazy.array import DistArray
 from matnb.tables.column_arrays import column_array
-from matnb.tables.columns import Column, OrderedColumn, check_length, kind_of_dtype, shown_value
+from matnb.tables.columns import Column, OrderedColumn, check_length, shown_value
 from matnb.tables.datetimes import HasTimes
+from matnb.tables.dtypes import kind_of_dtype
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.showing import duration_text
 from matnb.tables.time_operators import HasTimeOperators, check_length_of, finer, times_of

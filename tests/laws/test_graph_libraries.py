@@ -12,7 +12,7 @@ from fetched import counting
 from scipy.sparse import csgraph
 
 import matnb as mn
-from matnb.errors import TooLargeError
+from matnb.errors import TooLargeError, UnsupportedError
 
 LIMIT = 100_000
 N = 2**14
@@ -71,3 +71,11 @@ def test_beyond_the_limit_none_makes_it_dense(name: str) -> None:
     with counting() as fetched, pytest.raises(TooLargeError, match=r"2.15 GB.*\.to_scipy\(\)"):
         RIGHT[name](large)
     assert not fetched.sizes
+
+
+@pytest.mark.parametrize("name", ["dijkstra", "connected_components", "minimum_spanning_tree"])
+def test_edges_of_weight_zero_are_not_lost(name: str) -> None:
+    graph = sp.csr_array(([1.0, 0.0, 5.0, 2.0], ([0, 1, 0, 2], [1, 2, 2, 3])), shape=(4, 4))
+    with pytest.raises(UnsupportedError, match=r"edges of weight 0.*A\.to_scipy\(\)"):
+        RIGHT[name](mn.asarray(graph))
+    RIGHT[name](mn.asarray(graph).to_scipy())

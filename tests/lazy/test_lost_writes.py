@@ -8,9 +8,10 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.ndimage
 
 import matnb as mn
-from matnb.errors import DTypeError, LostWriteWarning
+from matnb.errors import DTypeError, LostWriteWarning, UnsupportedError
 
 pytestmark = pytest.mark.usefixtures("interpreter")
 LOST = [
@@ -48,6 +49,9 @@ LOST = [
     "t = q.T\nt[0] = 9",
     "d = q[1:][0]\nd.sort()",
     "q += 0\nflat = q.reshape(-1)\nflat[::7] = 1",
+    "y = q[:]\ny -= 1",
+    "y = q[...]\ny[0] = 3",
+    "def f(q):\n    q = q[:, :]\n    q[0] = 3\nf(q)",
 ]
 KEPT = [
     "q[1, 2] = 4",
@@ -61,6 +65,10 @@ KEPT = [
     "def f(y):\n    y[0] = 1\n    return y.sum()\nseen = f(q.copy())",
     "rows = []\nfor row in q:\n    row = row.copy()\n    row[0] = 1\n    rows.append(row)\nseen = sum(rows)",
     "q[1:, 1:] *= 2",
+    "q[:] -= 1",
+    "q[...] = 3",
+    "y = q[:]\ny = y + 1\nseen = y",
+    "y = q[:].copy()\ny -= 1\nseen = y",
     "c.real *= 2",
     "y = q[1:].astype('f4')\ny[0] = 1\nseen = y",
     "y = q[:, 1:].flatten()\ny[0] = 1\nseen = y",
@@ -128,3 +136,31 @@ def test_handles_that_live_until_the_end_are_silent() -> None:
     code = "import matnb as mn; x = mn.ones(4); x[0] = 2; rows = list(mn.ones((2, 2))); rows[0][0] = 1"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == ""
+
+
+def test_many_elements_that_are_assigned_one_by_one_are_told_once_a_line() -> None:
+    u, v = mn.asarray(np.zeros((20, 20))), mn.asarray(np.zeros(20))
+
+    def fill() -> None:
+        for i in range(20):
+            for j in range(20):
+                u[i, j] = i + j
+
+    with pytest.warns(UserWarning, match="200 elements were assigned one by one") as told:
+        fill()
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for i in range(300):
+            u[i % 20] = i
+            v[i % 20 : i % 20 + 1] = i
+
+
+def test_scipy_does_not_write_into_a_copy() -> None:
+    x = mn.asarray(np.random.default_rng(0).random((6, 6)))
+    with pytest.raises(UnsupportedError, match="output=x"):
+        scipy.ndimage.gaussian_filter(x, 1, output=np.zeros_like(x))
+    into = np.zeros((6, 6))
+    scipy.ndimage.gaussian_filter(x, 1, output=into)
+    np.testing.assert_array_equal(into, scipy.ndimage.gaussian_filter(np.asarray(x), 1))

@@ -31,7 +31,8 @@ _NEAREST = {
     "inv": "solve a system instead, as with mn.linalg.cg(A, b)",
     "lstsq": "mn.linalg.lsqr(X, y) takes large matrices, dense or sparse",
     "svd": "mn.linalg.svds finds some singular values and vectors; X.T @ X of a tall X is small",
-    "qr": "X.T @ X of a tall X is small", "det": "scipy.sparse.linalg.splu(A.tocsc()) has it in its factors",
+    "qr": "X.T @ X of a tall X is small",
+    "det": "scipy.sparse.linalg.splu(A.to_scipy().tocsc()) has a sparse one in its factors",
 }  # fmt: skip
 _NEAREST |= dict.fromkeys(("pinv", "matrix_rank"), _NEAREST["svd"]) | {"slogdet": _NEAREST["det"]}
 _OF_EIGENPAIRS = "mn.linalg.eigsh finds some eigenpairs of a large symmetric matrix"
@@ -88,7 +89,8 @@ def _matrices(name: str, *given: object, square: bool = False, stacked: bool = T
         if num_bytes > SHIP_BYTES:
             raise TooLargeError(
                 f"{name} of shape {shape}, {bytes_text(num_bytes)}: it is made on one worker, of up to "
-                f"{bytes_text(SHIP_BYTES)}; {_NEAREST.get(name, _OF_EIGENPAIRS)}"
+                f"{bytes_text(SHIP_BYTES)}; {_NEAREST.get(name, _OF_EIGENPAIRS)}. NumPy's own takes "
+                f"{'x.toarray()' if node.sparse else 'x.compute()'}"
             )
     first = nodes[0]
     if first.ndim < 2:

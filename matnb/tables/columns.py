@@ -986,9 +986,7 @@ def shown_value(value: object) -> str:
     """Return a value that a user gave as an error shows it; columns and arrays are shown by their types."""
     if isinstance(value, Column):
         return f"a column of {value._word()}"
-    return (
-        f"an array of {value.dtype}" if getattr(value, "ndim", 0) and hasattr(value, "dtype") else repr(value)
-    )
+    return f"an array of {getattr(value, 'dtype', object)}" if getattr(value, "ndim", 0) else repr(value)
 
 
 def check_length(name: str, length: int, wanted: int) -> None:

@@ -566,6 +566,10 @@ class Table(FrameMethods):
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         # Numbers as a matrix, and with other columns objects, as pandas' frames give them.
+        if asks("pandas.core.frame"):
+            raise UnsupportedError(
+                "pandas asks a table for an array, which has no names: t.to_pandas() is a DataFrame with them"
+            )
         self._check_limit()
         self._computed()
         columns: list[npt.NDArray[Any]] = [np.asarray(one) for one in self._columns.values()]

@@ -84,9 +84,9 @@ def outcome(function):
 
 
 def is_own(operate, name, other):
-    return (name, other) in OWN or (
-        operate is operator.mod and np.dtype(float).kind in "f" and other in NUMBERS
-    )
+    """Tell whether matnb has its own law."""
+    is_of_ticks = other in NUMBERS if operate is operator.mod else other == "Int64" and operate in ORDER
+    return (name, other) in OWN or is_of_ticks
 
 
 NUMBERS = ("int", "float", "NumPy's int", "zero", "array of numbers", "Int64", "a count")

@@ -38,6 +38,8 @@ from matnb.lazy.functions.scanning import associative_scan, scan
 from matnb.lazy.functions.sliding import rolling
 from matnb.lazy.indexing.dynamic import dynamic_slice, dynamic_update_slice
 from matnb.lazy.loop import cond, iterate, iteration
+from matnb.lazy.registry import METHODS as _METHODS
+from matnb.lazy.registry import SPARSE_METHODS as _SPARSE_METHODS
 from matnb.plan.simulate import Cluster
 from matnb.session import (
     active_session,
@@ -263,6 +265,9 @@ def __dir__() -> list[str]:
 
 
 _guard(
-    [globals(), *map(vars, (graph, linalg, learn, learn.models, nested, sources, random, special))],
+    [
+        *(globals(), _METHODS, _SPARSE_METHODS),
+        *map(vars, (graph, linalg, learn, learn.models, nested, sources, random, special)),
+    ],
     [_Session, random.Generator, _SplitText],
 )

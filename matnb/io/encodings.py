@@ -105,8 +105,8 @@ class _AsUtf8(io.RawIOBase):
             self._is_end = not data
             try:
                 text = self._decoder.decode(data, final=self._is_end)
-            except UnicodeDecodeError as error:
-                reason = f"is not {self._file.encoding} text: {error.reason}"
+            except UnicodeError as error:
+                reason = f"is not {self._file.encoding} text: {getattr(error, 'reason', error)}"
                 raise self._file.error(reason, self._lines + 1) from None
             if not self._position:
                 text = text.removeprefix("\ufeff")

@@ -120,6 +120,8 @@ def entries_text(
 
 
 def _written(values: npt.NDArray[np.generic], **options: int) -> str:
+    if not values.ndim:  # all digits, as NumPy writes a scalar
+        return str(values[()])
     formatters: tuple[dict[str, object] | None, ...] = (None, {})
     for formatter in formatters:  # a user's own, which may raise whatever it likes, or NumPy's
         try:

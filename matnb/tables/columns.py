@@ -720,8 +720,7 @@ class TextColumn(HasText, OrderedColumn):
         if len(codes) < len(self.labels):  # a few rows of many texts
             import pyarrow
 
-            some = pyarrow.array(codes, mask=codes < 0)
-            return self.labels.take(some).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+            return self.labels.take(pyarrow.array(codes, mask=codes < 0)).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
         labels = np.array([*self.labels.to_pylist(), None], object)
         return labels[codes]  # type: ignore[no-any-return]
 

@@ -58,6 +58,7 @@ _MOST_WHOLE = 60  # rows of a table that is shown as a whole, as pandas shows it
 _STATISTICS = ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
 _COMBINED = ("sum", "min", "max", "first", "last", "error")
 _OF_COUNTS = ("unique", "top", "freq")  # rows of describe() for text and booleans, after the others
+_NO_NAMES = "pandas asks a table for an array, which has no names: t.to_pandas() is a DataFrame with them"
 
 
 class ColumnNames(tuple[str, ...]):
@@ -267,6 +268,8 @@ class Table(FrameMethods):
     def with_columns(self, **columns: object) -> Table:
         """Return the table with columns added or replaced; one value is in every row.
 
+        A function is called with the table so far, as by :meth:`assign`.
+
         Examples
         --------
         >>> import matnb as mn
@@ -274,6 +277,8 @@ class Table(FrameMethods):
         >>> t.with_columns(share=t["tip"] / t["fare"]).columns
         ('fare', 'tip', 'share')
         """
+        if any(map(callable, columns.values())):
+            return self.assign(**columns)
         made = {name: _column(name, one, len(self), bool(self._columns)) for name, one in columns.items()}
         for name, one in made.items():
             if isinstance(columns[name], DistArray | Column):
@@ -567,9 +572,7 @@ class Table(FrameMethods):
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         # Numbers as a matrix, and with other columns objects, as pandas' frames give them.
         if asks("pandas.core.frame"):
-            raise UnsupportedError(
-                "pandas asks a table for an array, which has no names: t.to_pandas() is a DataFrame with them"
-            )
+            raise UnsupportedError(_NO_NAMES)
         self._check_limit()
         self._computed()
         columns: list[npt.NDArray[Any]] = [np.asarray(one) for one in self._columns.values()]

@@ -63,7 +63,7 @@ def test_what_captures_holds_all_that_is_shown(
     held = here.user_ns["held"]
     shown = [one.data["text/plain"] for one in held.outputs]
     if "--out" not in CAPTURING[way]:
-        assert shown[0] == "10.  (DistArray scalar float64)"
+        assert shown[0] == "10.0  (DistArray scalar float64)"
     assert "task" in shown[-1], "the line under the cell"
     assert "DistArray" not in held.stdout
     assert "Out[" not in capsys.readouterr().out
@@ -105,7 +105,7 @@ def test_a_program_that_calls_the_magic_outside_of_a_cell_shows_the_value(
 ) -> None:
     monkeypatch.setattr(sys, "displayhook", sys.__displayhook__)
     here.run_cell_magic("distmat", "", "x.sum()")
-    assert "10.  (DistArray scalar float64)" in capsys.readouterr().out
+    assert "10.0  (DistArray scalar float64)" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -121,8 +121,8 @@ def test_a_kernel_captures_too(tmp_path: Path) -> None:
     )
     client_of(book, tmp_path).execute()
     assert book.cells[1].outputs == []
-    assert texts(book)[0] == "['10.  (DistArray scalar float64)', '1 task'] ''\n"
-    assert texts(book)[1] == "10.  (DistArray scalar float64)"
+    assert texts(book)[0] == "['10.0  (DistArray scalar float64)', '1 task'] ''\n"
+    assert texts(book)[1] == "10.0  (DistArray scalar float64)"
     assert "from the shell" in "".join(texts(book))
     assert book.cells[-1].outputs[0]["data"]["text/plain"] == "11.0"
 

@@ -71,11 +71,14 @@ def test_an_array_is_written_as_numpy_writes_it(values: np.ndarray) -> None:
 
 
 @example(np.array(9e307 + 9e307j))
+@example(np.array(1234567899.12))
 @given(st.sampled_from(KINDS).flatmap(lambda kind: hnp.arrays(kind, ())))
 def test_a_number_is_written_and_converted_as_numpys(value: np.ndarray) -> None:
     number = _times_one(value)[()]
     made = lambda: _times_one(mn.asarray(value))  # noqa: E731  a new expression each time
     assert str(made()) == f"{made()}" == str(number)
+    assert repr(made()) == f"{number!s}  (DistArray scalar {number.dtype})"
+    assert f">{number!s}</pre>" in made()._repr_mimebundle_()["text/html"]
     if number.dtype.kind != "c":
         assert float(made()) == float(number) or np.isnan(number)
         for spec in (".3f", "10.2e", ">12", "g"):
@@ -127,7 +130,7 @@ def test_what_broadcasts_selects_and_is_sparse_is_shown_too() -> None:
     assert repr(x[x > 12]).startswith(str(values[values > 12]))
     assert x[x > 3]._repr_mimebundle_()["text/plain"].startswith(str(values[values > 3]))
     assert str(x[1]) == str(values[1])
-    assert repr(x[1, 2]) == "7.  (DistArray scalar float64)"
+    assert repr(x[1, 2]) == "7.0  (DistArray scalar float64)"
     A = mn.asarray(sp.csr_array(np.triu(values)))
     assert repr(A @ A.T).count("\n") >= 6
     assert "(0, 1)   2." in repr(A * 2)

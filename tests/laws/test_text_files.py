@@ -314,6 +314,8 @@ def test_bytes_that_an_encoding_lacks_name_the_line() -> None:
     ):
         with pytest.raises(FileFormatError, match=r"line [23]: "):
             read(data, encoding=encoding)
+    with pytest.raises(FileFormatError, match=r"line 1: is not utf-(16|32) text: .* BOM"):
+        read(b"a,b\n1,\xe9\n", encoding="utf-16")
     with pytest.raises(OptionError, match="encoding='nothing'"):
         read(b"a\n", encoding="nothing")
     assert read("a\n1\n".encode("utf-16")) == read("a\n1\n".encode("utf-32")) == {"a": [1]}  # marks tell

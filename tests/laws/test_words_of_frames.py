@@ -443,3 +443,28 @@ def test_counts_are_drawn_over_their_values() -> None:
     days = mn.table({"when": pd.to_datetime(["2024-01-03", "2024-01-01", "2024-01-03"])})
     (line,) = mn.plot(days["when"].value_counts(), ax=Figure().subplots()).lines
     assert line.get_ydata().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["fare", "count", "zone", "some", "when"])
+def test_arguments_that_no_column_takes_are_answered_alike(name: str) -> None:
+    x = mn.table(
+        {
+            "fare": [1.5, np.nan], "count": [1, 2], "zone": ["a", None], "some": [1, None],
+            "when": np.array(["2020", "NaT"], "M8[s]"),
+        }
+    )[name]  # fmt: skip
+    changes = (x.fillna, x.dropna, x.ffill, x.replace, x.where, x.mask)
+    for change, values in zip(changes, ((0,), (), (), (1, 2), (x == x,), (x == x,)), strict=True):
+        with pytest.raises(ArgumentError, match=r"'inplace': write x = \.\.\. with the result"):
+            change(*values, inplace=True)
+    with pytest.raises(ArgumentError, match=r"'bins': write np\.histogram"):
+        x.value_counts(bins=2)
+    with pytest.raises(MatnbError, match="inplace"):
+        x.clip(None, None, inplace=True)
+
+
+def test_functions_of_the_table_make_columns() -> None:
+    frame = pd.DataFrame({"k": [1, 2]})
+    made = mn.table(frame).with_columns(x=lambda t: t["k"] * 2, y=lambda t: t["x"] + 1, z=3)
+    wanted = frame.assign(x=lambda t: t["k"] * 2, y=lambda t: t["x"] + 1, z=3)
+    pd.testing.assert_frame_equal(made.to_pandas(), wanted)

@@ -113,6 +113,9 @@ def where(
     return wrap(reductions.where(expression_of(condition), first, second))
 
 
+_TRUE = ("where", "subok")  # of a ufunc's options, where they say what is so anyway
+
+
 @implements(np.clip)
 @keeps_labels
 def clip(
@@ -134,7 +137,7 @@ def clip(
             raise OptionError(f"np.clip: {name} and a_{name} are the same bound: give one of them")
     low = a_min if min is np._NoValue else min
     high = a_max if max is np._NoValue else max
-    if any(value is not None and value is not True for value in rest.values()):
+    if any(one is not None and (one is not True or name not in _TRUE) for name, one in rest.items()):
         raise UnsupportedError(
             f"np.clip({', '.join(rest)}=) is not supported: leave it out; instead of where=mask, use "
             "np.where(mask, np.clip(x, low, high), x)"

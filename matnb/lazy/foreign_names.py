@@ -25,7 +25,8 @@ INSTEAD = ways(
         "itemset": "x[n] = value",
         "to_list": "x.tolist()", "getnnz": "x.nnz",
         "flat": "x.ravel(), or np.put(x, n, value)", "dt": "t[name].dt, of times",
-        "to_pandas to_frame": "pandas.DataFrame(np.asarray(x)), or pandas.Series(x, index=x.labels)",
+        "to_pandas to_frame": "pandas.DataFrame(np.asarray(x)), or pandas.Series(x, index=x.labels); "
+        "a pivot has P.to_pandas()",
         "name": "the name itself: t[name]",
         "head": "x[:5]", "tail": "x[-5:]", "iloc iat": "x[n], or x[rows, columns]",
         "loc at": "x[rows, columns], or, where rows have labels, A[A.labels == label]",

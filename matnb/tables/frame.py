@@ -487,7 +487,8 @@ class FrameMethods:
     ) -> Table:
         """Return Pearson's correlations of columns of numbers, with their names in a first column.
 
-        Rows in which one of two columns has no value are left out for these two.
+        Rows in which one of two columns has no value are left out for these two. Other libraries draw it as
+        pandas' frame, as in ``seaborn.heatmap(t.corr().to_pandas().set_index("column"))``.
 
         Examples
         --------
@@ -501,7 +502,7 @@ class FrameMethods:
         """
         if method != "pearson":
             raise OptionError(
-                f"corr(method={method!r}): rank the columns for Spearman's, or t.to_pandas().corr"
+                f"corr(method={method!r}): t[name].rank() of each for Spearman's, or t.to_pandas().corr"
             )
         return _matrix_of(self, min_periods, True)
 

@@ -23,6 +23,8 @@ from matnb.tables.groups import Keyed, keyed
 from matnb.tables.showing import label_text, labeled_html, labeled_text, looked, value_text
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from matnb.tables.table import Table
 
 Labels = npt.NDArray[Any]
@@ -147,6 +149,28 @@ class Pivot(DistArray):
     def without_labels(self) -> DistArray:
         """Return the matrix alone, which is combined with others row by row and column by column."""
         return wrap(unlabeled(self.expression))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Compute the matrix and return a dense pandas DataFrame whose index and columns are the labels.
+
+        Raises
+        ------
+        TooLargeError
+            If it exceeds the session's ``compute_limit``.
+        UnsupportedError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.table({"user": ["a", "b", "a"], "film": [7, 7, 9]}).pivot("user", "film").to_pandas()
+           7  9
+        a  1  1
+        b  1  0
+        """
+        from matnb.tables.table import library  # which makes pivots
+
+        return library("pandas").DataFrame(self.toarray(), self.rows, self.columns)
 
     def copy(self, order: str = "C") -> DistArray:
         """Return an array with the same values; later assignments to either do not affect the other."""

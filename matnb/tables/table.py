@@ -534,7 +534,7 @@ class Table(FrameMethods):
         """
         import pyarrow
 
-        pandas, arrow = _library("pandas"), self.to_arrow()
+        pandas, arrow = library("pandas"), self.to_arrow()
         arrow = arrow if strings_to_categorical else with_strings(arrow)
         made = {}
         for name, one in self._columns.items():
@@ -554,7 +554,7 @@ class Table(FrameMethods):
         UnsupportedError
             If polars is not installed.
         """
-        return _library("polars").from_arrow(with_strings(self.to_arrow()))
+        return library("polars").from_arrow(with_strings(self.to_arrow()))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Compute the table and return it as Arrow's stream: what polars, DuckDB and pandas take."""
@@ -567,7 +567,7 @@ class Table(FrameMethods):
     def __narwhals_dataframe__(self) -> object:
         # Altair and Plotly ask narwhals, which has no public name for what it keeps of a frame.
         made = with_strings(self.to_arrow())
-        return _library("narwhals").from_native(made, eager_only=True)._compliant_frame
+        return library("narwhals").from_native(made, eager_only=True)._compliant_frame
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         # Numbers as a matrix, and with other columns objects, as pandas' frames give them.
@@ -683,7 +683,8 @@ for _name in ("lt", "le", "gt", "ge"):
     setattr(Table, f"__{_name}__", _by_columns(getattr(operator, _name), False))
 
 
-def _library(name: str) -> Any:
+def library(name: str) -> Any:
+    """Return a library that makes frames, or refuse where it is not installed."""
     try:
         return import_module(name)
     except ImportError as error:

@@ -51,7 +51,7 @@ def save_table(data: object, path: str | os.PathLike[str], sep: str = ",", decim
         raise OptionError(
             f"{Location(os.fsdecode(path))}: an array is written as .npz, .npy or .mtx"
             f"{', a graph with its ids as .edges' * is_graph}; "
-            "pandas.DataFrame(P.toarray(), P.rows, P.columns).to_csv(path) writes a pivot with its labels"
+            "P.to_pandas().to_csv(path) writes a pivot with its labels"
         )
     made, suffix = data if isinstance(data, Table) else table(data), suffix_of(path)
     if suffix not in _SUFFIXES:

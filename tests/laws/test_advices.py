@@ -78,7 +78,8 @@ def vector(path: Path, x: np.ndarray) -> tuple[Names, Names]:
         "dataset": np.ones(3),
     }  # fmt: skip
     frame = pd.DataFrame({"fare": pd.to_datetime(["2020-01-01", "2020-01-02"])})
-    ours = {"x": mn.asarray(x), "t": mn.table(frame), "mn": mn}
+    pivot = mn.table({"one": ["a", "c"], "other": ["b", "b"]}).pivot("one", "other")
+    ours = {"x": mn.asarray(x), "t": mn.table(frame), "P": pivot, "mn": mn}
     return {**shared, **ours}, {**shared, "x": x, "t": frame}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 import matnb as mn
@@ -376,3 +377,18 @@ def test_equal_pivots_of_other_labels_keep_their_own() -> None:
     assert pivots[0].without_labels().labels is None
     with pytest.raises(ShapeError, match="only an element of one is labeled 'b'"):
         pivots[0].sum(axis=1) + pivots[1].sum(axis=1)
+
+
+@pytest.mark.parametrize("kind", ["text", "whole", "dates"])
+def test_frames_of_pivots_have_their_labels(kind: str) -> None:
+    days = ["2020-02-01", "2020-01-01", "2021-01-01"]
+    labels: list[Any] = {"text": ["b", "a", "é"], "whole": [3, -1, 7], "dates": days}[kind]
+    one = pd.Series([labels[place] for place in (0, 1, 2, 0)])
+    one = one.astype("datetime64[us]") if kind == "dates" else one
+    frame = pd.DataFrame({"one": one, "other": [1, 2, 1, 1], "value": [1.5, 2.0, 4.0, 8.0]})
+    P = mn.table(frame).pivot("one", "other", "value")
+    expected = frame.pivot_table("value", "one", "other", "sum", fill_value=0.0)
+    for found, wanted in ((P, expected), (P.T, expected.T), (2 * P[:, 1:], 2 * expected.iloc[:, 1:])):
+        pd.testing.assert_frame_equal(
+            found.to_pandas(), wanted, check_names=False, check_index_type=False, check_column_type=False
+        )

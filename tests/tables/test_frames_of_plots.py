@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 import matnb as mn
 from matnb.errors import TooLargeError
@@ -31,6 +32,21 @@ def frame() -> pd.DataFrame:
 def table(frame: pd.DataFrame) -> Iterator[mn.Table]:
     with mn.start(processes=False):
         yield mn.table(frame)
+
+
+def test_seaborn_draws_correlations_and_pivots(table: mn.Table, frame: pd.DataFrame) -> None:
+    seaborn = pytest.importorskip("seaborn")
+    t, frame = table.with_columns(k=np.arange(ROWS) % 3), frame.assign(k=np.arange(ROWS) % 3)
+    pivot = frame.pivot_table("fare", "zone", "k", "sum", fill_value=0.0)
+    for found, expected in (
+        (t.corr(numeric_only=True).to_pandas().set_index("column"), frame.corr(numeric_only=True)),
+        (t.pivot("zone", "k", "fare").to_pandas(), pivot),
+    ):
+        axes = Figure().subplots()
+        seaborn.heatmap(found, ax=axes, cbar=False)
+        np.testing.assert_allclose(axes.collections[0].get_array(), expected.to_numpy())
+        assert [one.get_text() for one in axes.get_yticklabels()] == [*map(str, expected.index)]
+        assert [one.get_text() for one in axes.get_xticklabels()] == [*map(str, expected.columns)]
 
 
 @pytest.mark.filterwarnings("ignore:vert")  # of seaborn's own call

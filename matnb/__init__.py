@@ -172,6 +172,8 @@ _INSTEAD = errors.ways(
         "read_excel read_json read_sql read_html": "mn.table(pd.read_excel(path)), with pandas's own reader",
         "to_datetime": 't["when"].to_datetime(format), or mn.load, which reads times',
         "to_numeric": 't["price"].to_float(errors="coerce"), of text',
+        "block_diag block_array bmat": "mn.block([[A, None], [None, B]])",
+        "map_overlap": "slices of the array beside each other, as in x[:-2] + x[2:]",
         "cut": _CUT, "qcut": _QCUT, "isna isnull": "x.isna()",
         "get_dummies": (
             't.with_columns(row=np.arange(len(t))).pivot("row", "zone", row_labels=np.arange(len(t)))'
@@ -223,8 +225,8 @@ def __getattr__(name: str) -> _Any:
 
 
 _MADE_BY_SCIPY = (
-    "block_diag", "bmat", "diags", "diags_array", "dok_matrix", "lil_array", "lil_matrix", "random_array",
-    "block_array", "bsr_array", "bsr_matrix", "dia_array", "dia_matrix", "dok_array", "eye_array", "spdiags",
+    "diags", "diags_array", "dok_matrix", "lil_array", "lil_matrix", "random_array",
+    "bsr_array", "bsr_matrix", "dia_array", "dia_matrix", "dok_array", "eye_array", "spdiags",
 )  # fmt: skip
 
 

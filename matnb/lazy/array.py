@@ -431,14 +431,22 @@ class Values(Known):
         matrix: Any = recorded(np.transpose)(self) if transposed else self
         return np.asarray((matrix @ operand).compute())
 
-    def item(self) -> bool | int | float | complex:
-        """Return the only element as a Python number.
+    def item(self, *place: int) -> bool | int | float | complex:
+        """Return the only element, or the one at a place, as a Python number.
+
+        Parameters
+        ----------
+        place
+            Its number among all, last axis fastest, or one for each axis.
 
         Raises
         ------
         NotScalarError
             When there are more, or none.
         """
+        if place:
+            chosen: Any = self if len(place) > 1 else recorded(np.ravel)(self)
+            return chosen[place].item()  # type: ignore[no-any-return]  # of one
         if self.size != 1:
             raise NotScalarError(
                 f"an array of shape {self.shape} has {self.size} elements; only an array with one "

@@ -62,6 +62,7 @@ _INSTEAD = ways(
         "LinearOperator aslinearoperator": (
             "scipy.sparse.linalg.aslinearoperator(A): a DistArray has matvec and rmatvec"
         ),
+        "tsqr": "np.linalg.qr(X), which goes through a tall X in slabs",
         "cho_factor": "mn.linalg.cholesky(A)", "cho_solve": (
             "mn.linalg.solve_triangular(L.T, mn.linalg.solve_triangular(L, b, lower=True))"
         ),

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from breadth.test_cases import CASES
 from results import check
 
 import matnb as mn
-from matnb.errors import UnsupportedError
+from matnb.errors import ShapeError, UnsupportedError
 from matnb.lazy.registry import FUNCTIONS
 
 A = np.array([[1.0, -2.0, 3.0], [0.0, 5.0, -6.0]])
@@ -114,3 +115,34 @@ def test_every_registered_function_is_compared():
     named = {case.name for case in CASES}
     written = {f"{one.__module__}.{one.__name__}".removeprefix("numpy.") for one in set(FUNCTIONS) - here}
     assert not written - named
+
+
+@pytest.mark.usefixtures("interpreter")
+def test_blocks_of_none_are_those_of_scipy() -> None:
+    A, B = sp.eye_array(2, 3).tocsr(), 2 * sp.eye_array(4, 1).tocsr()
+    rows = [[A, None, A], [None, B, None]]
+    found = mn.block([[None if one is None else mn.asarray(one) for one in row] for row in rows])
+    expected = sp.block_array(rows)
+    assert found.sparse
+    assert found.nnz == expected.nnz
+    np.testing.assert_array_equal(found.toarray(), expected.toarray())
+    for wrong in ([[A, None], [A]], [[A, None], [A, None]], [[A, None], [None, np.ones(3)]]):
+        with pytest.raises(ShapeError, match="block: "):
+            mn.block(wrong)
+
+
+@pytest.mark.usefixtures("interpreter")
+def test_elements_are_taken_by_their_numbers_and_ranges() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    y = mn.asarray(x)
+    assert (y.item(4), y.item(1, 2), y[0].item(-1)) == (x.item(4), x.item(1, 2), x[0].item(-1))
+    assert y[range(1, 2)].tolist() == x[range(1, 2)].tolist()
+    assert mn.arange(9)[range(1, 9, 3)].tolist() == [1, 4, 7]
+
+
+@pytest.mark.usefixtures("interpreter")
+@pytest.mark.parametrize("empty", [np.zeros(0), np.zeros((3, 0))])
+def test_quantiles_of_no_values_are_refused(empty: np.ndarray) -> None:
+    with pytest.raises(ShapeError, match="no values to order"):
+        np.percentile(mn.asarray(empty), 50, axis=-1)
+    assert np.quantile(mn.asarray(np.zeros((0, 3))), 0.5, axis=1).shape == (0,)

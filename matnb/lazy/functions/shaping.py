@@ -6,16 +6,18 @@ import operator
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from matnb.blocks.creation import Full
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, Literal, Shape, Transpose, broadcast_shapes
 from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
 from matnb.lazy.array_like import ArrayLike
-from matnb.lazy.creation import Number, ShapeLike, full, shape_of
+from matnb.lazy.creation import Number, ShapeLike, asarray, full, shape_of
 from matnb.lazy.indexing.keys import normalize_axes, normalize_key, one_axis, without_axes
 from matnb.lazy.labels import keeps_labels, moves_labels
 from matnb.lazy.lost_writes import owned
@@ -285,10 +287,43 @@ def at_least_three(node: Expr) -> Expr:
 
 @implements(np.block)
 def block(arrays: Nested) -> DistArray:
-    """``numpy.block``."""
+    """``numpy.block``; among rows of matrices, None is a sparse block without entries, as in SciPy's.
+
+    Examples
+    --------
+    >>> import matnb as mn, scipy.sparse as sp
+    >>> A = mn.asarray(sp.eye_array(2).tocsr())
+    >>> mn.block([[A, None], [None, 2 * A]]).toarray()
+    array([[1., 0., 0., 0.],
+           [0., 1., 0., 0.],
+           [0., 0., 2., 0.],
+           [0., 0., 0., 2.]])
+    """
     depth = _depth(arrays)
+    arrays = _without_none(arrays) if depth == 2 else arrays
     most = max(depth, *(one.ndim for one in _leaves(arrays)), 0)
     return wrap(_block(arrays, depth, most))
+
+
+def _without_none(rows: Any) -> Nested:
+    # Blocks without entries where there are none, as high and wide as those beside them.
+    if not any(one is None for row in rows for one in row):
+        return rows
+    if len({len(row) for row in rows}) > 1:
+        raise ShapeError("block: with None in it, each row needs the same number of blocks")
+    shapes = [[None if one is None else expression_of(one).shape for one in row] for row in rows]
+    lines = [[one for one in line if one is not None] for line in (*shapes, *zip(*shapes, strict=True))]
+    if not all(lines) or any(len(one) != 2 for line in lines for one in line):
+        raise ShapeError("block: None stands beside matrices, and each row and column of blocks needs one")
+    heights = [line[0][0] for line in lines[: len(shapes)]]
+    widths = [line[0][1] for line in lines[len(shapes) :]]
+    return [
+        [
+            asarray(sp.csr_array((height, width), dtype=np.bool_)) if one is None else one
+            for one, width in zip(row, widths, strict=True)
+        ]
+        for row, height in zip(rows, heights, strict=True)
+    ]
 
 
 def _depth(arrays: Nested) -> int:

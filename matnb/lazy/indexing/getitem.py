@@ -624,7 +624,10 @@ def with_expressions(key: object) -> object:
 
 
 def _listed(key: object, node: Expr) -> object:
-    # Booleans of the first axis that are known now, as the places where they are true.
+    # A range as its numbers, and booleans of the first axis that are known now as the places where they are
+    # true.
+    if isinstance(key, range):
+        return np.asarray(key, np.int64)
     mask = np.asarray(key) if isinstance(key, list) and key else key
     if not isinstance(mask, np.ndarray) or mask.ndim != 1 or mask.dtype.kind != "b" or not node.shape:
         return key

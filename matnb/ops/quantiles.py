@@ -13,6 +13,7 @@ from matnb.blocks.grid import Grid, all_of, whole
 from matnb.blocks.kernels import ordering, quantiles
 from matnb.blocks.kernels.quantiles import QuantileRequest, quantiles_along
 from matnb.blocks.layout import Layout
+from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
 from matnb.ops.lanes import lanes_layout
 from matnb.ops.ordering import write_sorted
@@ -35,6 +36,9 @@ class Quantiles(Expr):
 
     def __post_init__(self) -> None:
         shape = self.operand.shape
+        wanted = self.wanted
+        if not (wanted.is_median or wanted.skips_nan) and not all(shape[axis] for axis in self.axes):
+            raise ShapeError(f"quantiles of an array of shape {shape}: there are no values to order")
         kept = tuple(1 if axis in self.axes else length for axis, length in enumerate(shape))
         with np.errstate(all="ignore"):
             tried = quantiles_along(np.ones((1,) * len(shape), self.operand.dtype), self.axes, self.wanted)

@@ -204,8 +204,6 @@ def _found(a: object, axis: Axis, keepdims: object, wanted: QuantileRequest) -> 
     if node.dtype.kind == "b" and not wanted.is_median and wanted.method in ("linear", "midpoint"):
         raise DTypeError("quantiles of booleans are not defined: convert them with astype first")
     axes = normalize_axes(axis, node.ndim)
-    if not (wanted.is_median or wanted.skips_nan) and not all(node.shape[one] for one in axes):
-        raise ShapeError(f"quantiles of an array of shape {node.shape}: there are no values to order")
     keeps = flag(keepdims)
     first = len(wanted.shape)
     if len(axes) == node.ndim:

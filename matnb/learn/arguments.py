@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -320,15 +319,15 @@ def class_weights_from(
 
 
 def seed_from(random_state: object, estimator: str) -> int:
-    """Return the seed that ``random_state`` stands for: a number, or None for one that nobody has had.
+    """Return the seed that ``random_state`` stands for: a number, or None for what NumPy's own state gives.
 
     Raises
     ------
     DTypeError, OptionError
         For anything other than a whole number, or a negative one.
     """
-    if random_state is None:
-        return secrets.randbelow(2**31)
+    if random_state is None or random_state is np.random:
+        return int(np.random.randint(2**31 - 1))  # noqa: NPY002  scikit-learn's state, which is NumPy's own
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     if isinstance(random_state, np.random.Generator):

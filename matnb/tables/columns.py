@@ -50,7 +50,7 @@ from matnb.tables.row_orders import check_order, check_rows
 from matnb.tables.showing import short_text
 from matnb.tables.strings import HasText
 
-_SHORT = 40  # letters of a value that an error writes
+_SHORT, _LONG = 40, 100  # letters of a value that an error writes into code, and beside it
 _FILLS = ("ffill", "bfill", "pad", "backfill")
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ class Column(ColumnOrders):
         if isinstance(values, Column | DistArray):
             values = list(np.asarray(values))
         if isinstance(values, str) or not isinstance(values, Iterable):
-            raise OptionError(f"isin({values!r}): give a list of values")
+            raise OptionError(f"isin({shown_value(values)}): give a list of values")
         given = list(values)
         there = [one for one in given if not is_missing_value(one)]
         numbers = [number for number in self._numbers(there) if number is not None]
@@ -720,8 +720,9 @@ class TextColumn(HasText, OrderedColumn):
         if len(codes) < len(self.labels):  # a few rows of many texts
             import pyarrow
 
-            return self.labels.take(pyarrow.array(codes, mask=codes < 0)).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-        labels = np.array([*self.labels.to_pylist(), None], object)
+            found = self.labels.take(pyarrow.array(codes, mask=codes < 0)).to_numpy(zero_copy_only=False)
+            return np.where(codes < 0, np.nan, found)  # missing as in pandas: x != x
+        labels = np.array([*self.labels.to_pylist(), np.nan], object)
         return labels[codes]  # type: ignore[no-any-return]
 
     def _place(self, text: str) -> tuple[int, bool]:
@@ -731,7 +732,7 @@ class TextColumn(HasText, OrderedColumn):
 
     def _number(self, value: object) -> int | None:
         if not isinstance(value, str):
-            raise DTypeError(f"{value!r} cannot be compared with a column of text: give strings")
+            raise DTypeError(f"{shown_value(value)} cannot be compared with a column of text: give strings")
         place, is_there = self._place(value)
         return place if is_there else None
 
@@ -754,6 +755,9 @@ class TextColumn(HasText, OrderedColumn):
         return one, int(labels.index(other).as_py())
 
     def _compared(self, other: object, compare: Callable[[Any, Any], Any]) -> DistArray:
+        from matnb.tables.incoming import texts_like  # which is made of columns
+
+        other = texts_like(other, len(self))
         if isinstance(other, TextColumn):
             one, two = self._other(other)
             assert isinstance(two, TextColumn), "as the other is"
@@ -982,10 +986,12 @@ def _call_text(function: Callable[..., object]) -> str:
 
 
 def shown_value(value: object) -> str:
-    """Return a value that a user gave as an error shows it; columns and arrays are shown by their types."""
+    """Return a value that a user gave as an error shows it: columns and arrays by their types."""
     if isinstance(value, Column):
         return f"a column of {value._word()}"
-    return f"an array of {getattr(value, 'dtype', object)}" if getattr(value, "ndim", 0) else repr(value)
+    is_array = getattr(value, "ndim", 0)
+    text = f"an array of {getattr(value, 'dtype', object)}" if is_array else repr(value)
+    return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
 
 
 def check_length(name: str, length: int, wanted: int) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.foreign import is_missing_value
-from matnb.errors import DTypeError, FileContentWarning, RangeError, warn
+from matnb.errors import DTypeError, FileContentWarning, RangeError, ShapeError, warn
 from matnb.io.columns import (
     ColumnFacts,
     ColumnValues,
@@ -136,6 +136,28 @@ def _tell_index(name: str, one: Any) -> None:
             "pandas finds their rows: give series.reset_index(drop=True) if this is the order of the rows",
             FileContentWarning,
         )
+
+
+def texts_like(given: Any, length: int) -> Any:
+    """Return texts, one for each row, as a column, of a list or an array; anything else as it is given.
+
+    Raises
+    ------
+    ShapeError
+        With another number of texts.
+    """
+    if isinstance(given, list | tuple):
+        may_be = any(isinstance(one, str) for one in given)
+    else:
+        may_be = getattr(given, "ndim", 0) == 1 and getattr(given.dtype, "kind", "") in ("U", "T", "O")
+    made = column_from("given", given) if may_be else None
+    if not isinstance(made, TextColumn):
+        return given
+    if len(made) != length:
+        raise ShapeError(
+            f"a column of text of {length:,} rows is compared with {len(made):,} texts: give as many"
+        )
+    return made
 
 
 def column_from(name: str, one: object) -> DistArray | Column:

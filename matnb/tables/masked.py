@@ -220,7 +220,9 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
 
     def _number(self, value: object) -> int | None:
         if not isinstance(value, Number | np.generic) or isinstance(value, np.datetime64 | np.timedelta64):
-            raise DTypeError(f"{value!r} cannot be compared with a column of {self.dtype}: give numbers")
+            raise DTypeError(
+                f"{shown_value(value)} cannot be compared with a column of {self.dtype}: give numbers"
+            )
         try:
             whole = int(cast(Any, value))
         except (OverflowError, TypeError):  # infinities, and complex numbers

@@ -62,7 +62,9 @@ class NumberColumn(Column):
 
     def _number(self, value: object) -> Any:
         if not isinstance(value, Number | np.generic) or isinstance(value, np.datetime64 | np.timedelta64):
-            raise DTypeError(f"{value!r} cannot be compared with a column of {self.dtype}: give numbers")
+            raise DTypeError(
+                f"{shown_value(value)} cannot be compared with a column of {self.dtype}: give numbers"
+            )
         if isinstance(value, complex | np.complexfloating):
             return None
         with np.errstate(all="ignore"):

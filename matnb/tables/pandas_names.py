@@ -140,7 +140,7 @@ OF_TEXTS = ways(
     {
         "join": "x.map(sep.join)",
         "findall extractall": "x.str.count(pat), or x.str.extract(pat) for the first",
-        "encode decode": "[None if text is None else text.encode() for text in x], a list of Python's",
+        "encode decode": "[text.encode() if isinstance(text, str) else None for text in x], a list",
         "wrap": "x.map(textwrap.fill)", "translate": "x.map(lambda text: text.translate(table))",
         "get_dummies to_dummies": ONE_HOT,
         "to_datetime strptime to_date": "x.to_datetime(format)", "to_integer": "x.to_int()",

@@ -108,7 +108,7 @@ def test_types_that_columns_have_in_common(parts: list[object], dtype: str) -> N
 
 def test_columns_and_arrays_one_after_the_other() -> None:
     one, two = mn.table({"z": ["b", None]})["z"], mn.table({"z": ["a"]})["z"]
-    assert np.asarray(mn.concat([one, two])).tolist() == ["b", None, "a"]
+    assert np.asarray(mn.concat([one, two])).tolist() == ["b", np.nan, "a"]
     assert mn.concat([mn.ones((2, 3)), np.zeros((2, 1))], axis=1).shape == (2, 4)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
-from matnb.errors import ColumnError, DTypeError, MatnbError, OptionError
+from matnb.errors import ColumnError, DTypeError, MatnbError, OptionError, ShapeError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -265,5 +266,33 @@ def test_a_missing_value_is_not_equal_to_zero() -> None:
 
 def test_a_dict_may_say_what_missing_values_become() -> None:
     t = mn.table({"zone": ["a", None, "b"], "n": pd.array([1, None, 2], "Int64")})
-    assert t["zone"].map({"a": "A", None: "none"}).compute().tolist() == ["A", "none", None]
+    assert t["zone"].map({"a": "A", None: "none"}).compute().tolist() == ["A", "none", np.nan]
     assert t["n"].map({1: 10.0, np.nan: 0.5}).compute().tolist()[:2] == [10.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    "make", [np.asarray, lambda x: x.astype("U"), list, pd.Series, lambda x: pd.Series(x, dtype="str")]
+)
+def test_text_is_compared_with_an_array_row_by_row(make: Callable[[Any], Any]) -> None:
+    column = pd.Series(["b", "a", None, "b", "Ä"])
+    others = np.array(["b", "b", "a", "", "Ä"], object)
+    found, given_values = mn.table({"zone": column})["zone"], make(others)
+    for compare in (operator.eq, operator.ne, operator.lt, operator.ge):
+        expected = compare(column, others).to_numpy(bool)
+        np.testing.assert_array_equal(compare(found, given_values), expected)
+        if not isinstance(given_values, pd.Series):
+            turned = {operator.lt: operator.gt, operator.ge: operator.le}.get(compare, compare)
+            np.testing.assert_array_equal(turned(given_values, found), expected)
+    assert float((found == given_values).mean()) == 0.4
+    with pytest.raises(ShapeError, match="of 5 rows is compared with 2 texts"):
+        found == make(others[:2])  # noqa: B015
+
+
+@pytest.mark.parametrize("name", ["zone", "n", "fare"])
+def test_errors_never_print_what_is_long(name: str) -> None:
+    t = mn.table({"zone": ["a", None], "n": pd.array([1, None], "Int64"), "fare": [1.5, None]})
+    long = list(range(5000)) if name == "zone" else ["text"] * 5000
+    for ask in (lambda x: x == long, lambda x: x < long, lambda x: x.fillna(long), lambda x: x.isin([long])):
+        with pytest.raises((MatnbError, TypeError)) as caught:
+            ask(t[name]).compute()
+        assert len(str(caught.value)) < 400

@@ -19,12 +19,19 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.feature_selection import RFECV, SelectKBest, chi2
+from sklearn.impute import SimpleImputer
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression as TheirLogisticRegression
 from sklearn.metrics import silhouette_score
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
 from sklearn.utils import resample, shuffle
 
 import matnb as mn
@@ -160,6 +167,51 @@ def test_take_is_that_of_frames(data: st.DataObject) -> None:
     assert list(ours.columns) == list(theirs.columns)
     if theirs.size:
         assert rows_of(ours.to_pandas()) == rows_of(theirs)
+
+
+@pytest.mark.parametrize(
+    "imputer",
+    [
+        SimpleImputer(strategy="most_frequent"),
+        SimpleImputer(strategy="constant", fill_value="none"),
+        SimpleImputer(strategy="most_frequent", add_indicator=True),
+        OrdinalEncoder(encoded_missing_value=-1),
+        OneHotEncoder(sparse_output=False),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "names", [["device"], ["device", "said"], ["device", "a"], ["gaps", "device"]], ids=str
+)
+def test_missing_text_is_what_it_is_in_frames(imputer: Any, names: list[str], frame: pd.DataFrame) -> None:
+    frame = frame.assign(gaps=frame["user"].astype("Int64").mask(frame["user"] == 2))
+    t = mn.table(frame)
+    expected = clone(imputer).fit_transform(frame[names].astype(object).mask(frame[names].isna(), np.nan))
+    found = clone(imputer).fit_transform(t[names])
+    pd.testing.assert_frame_equal(pd.DataFrame(found), pd.DataFrame(expected), check_dtype=False)
+    pd.testing.assert_frame_equal(
+        pd.DataFrame(ms.train_test_split(t["device"], random_state=0)[0].to_numpy()),
+        pd.DataFrame(ms.train_test_split(frame["device"], random_state=0)[0].to_numpy(object)),
+    )
+
+
+def test_what_is_missing_is_unequal_to_itself() -> None:
+    frame = pd.DataFrame(
+        {
+            "text": ["a", None],
+            "when": pd.to_datetime(["2020-01-01", None]),
+            "zoned": pd.to_datetime(["2020-01-01", None], utc=True),
+            "long": pd.to_timedelta(["1s", None]),
+            "gaps": pd.array([2**53 + 1, None], "Int64"),
+        }
+    )
+    t = mn.table(frame)
+    for names in (list(frame), ["when", "text"], ["zoned"], ["long"], ["when"], ["gaps", "text"]):
+        found = np.asarray(t[names])
+        assert pd.isna(pd.DataFrame(found)).equals(pd.isna(pd.DataFrame(frame[names].to_numpy())))
+        assert (found[1] != found[1]).all()
+    assert np.asarray(t[["when"]]).dtype == frame[["when"]].to_numpy().dtype
+    assert t["text"].compute().tolist() == [*t["text"]] == frame["text"].tolist()
 
 
 def test_take_refuses_what_is_not_there(frame: pd.DataFrame) -> None:

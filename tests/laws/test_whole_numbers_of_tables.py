@@ -208,7 +208,7 @@ def test_booleans_with_blanks_pick_rows() -> None:
 @pytest.mark.parametrize("made", [pl.Categorical, pl.Enum(["a", "b"]), pl.String])
 def test_categories_of_polars_with_a_null(made: Any) -> None:
     frame = pl.DataFrame({"c": pl.Series(["b", None, "a", "b"], dtype=made)})
-    assert mn.table(frame)["c"].compute().tolist() == ["b", None, "a", "b"]
+    assert mn.table(frame)["c"].compute().tolist() == ["b", np.nan, "a", "b"]
 
 
 def test_whole_numbers_beyond_int64() -> None:

@@ -438,3 +438,14 @@ def test_what_learns_by_batches_is_named() -> None:
 def test_a_hessian_that_is_too_large_names_the_other_solver() -> None:
     with pytest.raises(TooLargeError, match=r"Hessian of 3001 x 3001, .* use solver='lbfgs'"):
         mn.learn.LogisticRegression(solver="newton-cholesky").fit(sp.eye_array(4, 3000), [0, 1, 0, 1])
+
+
+def test_numpys_own_state_decides_where_no_seed_is_given() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    found = []
+    for seed in (0, 0, 1):
+        np.random.seed(seed)  # noqa: NPY002  as scikit-learn's users do
+        model = mn.learn.MiniBatchKMeans(5, n_init=1, max_iter=1).fit(X)
+        found.append(model.cluster_centers_.compute())
+    np.testing.assert_array_equal(found[0], found[1])
+    assert (found[0] != found[2]).any()

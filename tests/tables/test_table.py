@@ -290,7 +290,7 @@ def test_described_as_pandas_and_polars_do(loaded: dict[str, mn.Table]) -> None:
             if table.dtypes[name].kind in "iuf":
                 np.testing.assert_allclose(found[name].compute(), wanted.to_numpy(float), rtol=1e-12)
             else:
-                texts = [None if pd.isna(one) else str(one) for one in wanted]
+                texts = [np.nan if pd.isna(one) else str(one) for one in wanted]
                 assert found[name].compute().tolist() == texts
 
 
@@ -306,7 +306,7 @@ def test_times_described_as_pandas_does(loaded: dict[str, mn.Table]) -> None:
             if row == "count":
                 assert text == str(int(wanted))
             elif row == "std" and name != "ride":
-                assert text is None
+                assert text is np.nan
             elif name == "ride":
                 assert abs(pd.Timedelta(text) - wanted) <= pd.Timedelta(1, "us")
             else:
@@ -318,8 +318,8 @@ def test_times_described_as_pandas_does(loaded: dict[str, mn.Table]) -> None:
     texts = mn.table({"late": late}).describe()["late"].compute().tolist()
     assert texts[1] == texts[7] == "2200-01-01 00:00:00.000000001"
     none = mn.table({"when": pa.nulls(2, pa.timestamp("us")), "what": pa.nulls(2, pa.string())}).describe()
-    assert none["when"].compute().tolist() == ["0", *[None] * 10]
-    assert none["what"].compute().tolist() == ["0", *[None] * 7, "0", None, None]
+    assert none["when"].compute().tolist() == ["0", *[np.nan] * 10]
+    assert none["what"].compute().tolist() == ["0", *[np.nan] * 7, "0", np.nan, np.nan]
 
 
 def test_matrices(loaded: dict[str, mn.Table]) -> None:

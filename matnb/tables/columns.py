@@ -985,7 +985,7 @@ def _call_text(function: Callable[..., object]) -> str:
     return f"({', '.join(needed)})"
 
 
-def shown_value(value: object) -> str:
+def shown_value(value: Any) -> str:
     """Return a value that a user gave as an error shows it: columns and arrays by their types."""
     if isinstance(value, Column):
         return f"a column of {value._word()}"

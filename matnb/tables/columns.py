@@ -721,7 +721,8 @@ class TextColumn(HasText, OrderedColumn):
             import pyarrow
 
             found = self.labels.take(pyarrow.array(codes, mask=codes < 0)).to_numpy(zero_copy_only=False)
-            return np.where(codes < 0, np.nan, found)  # missing as in pandas: x != x
+            found[codes < 0] = np.nan  # missing as in pandas: x != x
+            return found  # type: ignore[no-any-return]
         labels = np.array([*self.labels.to_pylist(), np.nan], object)
         return labels[codes]  # type: ignore[no-any-return]
 

@@ -570,21 +570,11 @@ class Table(FrameMethods):
         return library("narwhals").from_native(made, eager_only=True)._compliant_frame
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        # Numbers or times as a matrix, and with other columns objects, as pandas' frames give them. What is
-        # missing is NaN or NaT, by which other libraries know it.
         if asks("pandas.core.frame"):
             raise UnsupportedError(_NO_NAMES)
         self._check_limit()
         self._computed()
-        columns: list[npt.NDArray[Any]] = [np.asarray(one) for one in self._columns.values()]
-        kinds = {one.dtype.kind for one in columns}
-        if kinds and (kinds <= set("biuf") or kinds in ({"M"}, {"m"})):
-            values: npt.NDArray[Any] = np.stack(columns, axis=1)
-        else:
-            values = np.empty(self.shape, object)
-            for place, (one, column) in enumerate(zip(columns, self._columns.values(), strict=True)):
-                gone = np.datetime64("NaT") if isinstance(column, TimeColumn) else np.nan
-                values[:, place] = [gone if value is None else value for value in one.astype(object)]
+        values = _array_of([*self._columns.values()], self.shape)
         return values if dtype is None else values.astype(dtype)
 
     def to_numpy(self, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
@@ -878,6 +868,20 @@ def _handles_of(one: DistArray | Column) -> list[DistArray]:
     if isinstance(one, MaskedColumn):
         return [one.codes, one.missing]
     return [one.codes if isinstance(one, Column) else one]
+
+
+def _array_of(columns: list[DistArray | Column], shape: tuple[int, int]) -> npt.NDArray[Any]:
+    # Numbers or times as a matrix, and with other columns objects, as pandas' frames give them. What is
+    # missing is NaN or NaT, by which other libraries know it.
+    arrays: list[npt.NDArray[Any]] = [np.asarray(one) for one in columns]
+    kinds = {one.dtype.kind for one in arrays}
+    if kinds and (kinds <= set("biuf") or kinds in ({"M"}, {"m"})):
+        return np.stack(arrays, axis=1)
+    values = np.empty(shape, object)
+    for place, (one, column) in enumerate(zip(arrays, columns, strict=True)):
+        gone = np.datetime64("NaT") if isinstance(column, TimeColumn) else np.nan
+        values[:, place] = [gone if value is None else value for value in one.astype(object)]
+    return values
 
 
 def _handle_of(one: DistArray | Column) -> DistArray:

@@ -212,6 +212,8 @@ def test_what_is_missing_is_unequal_to_itself() -> None:
         assert (found[1] != found[1]).all()
     assert np.asarray(t[["when"]]).dtype == frame[["when"]].to_numpy().dtype
     assert t["text"].compute().tolist() == [*t["text"]] == frame["text"].tolist()
+    many = mn.table({"text": [*map(str, range(50)), None]})["text"]  # of which few are picked
+    assert many[[50, 3]].compute().tolist() == [np.nan, "3"]
 
 
 def test_take_refuses_what_is_not_there(frame: pd.DataFrame) -> None:

@@ -145,6 +145,8 @@ class ALS(Estimator):
     def predict(self, users: object, items: object) -> DistArray:
         """Return the predicted rating of each pair from ``users`` and ``items``, with the factors' dtype.
 
+        Both are numbers of rows and columns of the fitted matrix, also where it is a pivot R with labels:
+        ``np.searchsorted(R.rows, labels)`` are the numbers of its users, and with ``R.columns`` of its items.
         Of a user or an item without ratings nothing is known: the prediction is ``mean_``, or for implicit
         feedback 0.
 
@@ -164,6 +166,9 @@ class ALS(Estimator):
 
     def recommend(self, users: object, n: int = 10, exclude_seen: bool = True) -> Recommendations:
         """Return the ``n`` items with the highest scores for each user, by default among those not rated yet.
+
+        Users and items are numbers of rows and columns of the fitted matrix: of a pivot R, the items' labels
+        are ``R.columns[found.items.compute()]``, where -1 is no item.
 
         Raises
         ------

@@ -69,7 +69,7 @@ class ItemSimilarity(Estimator):
         Parameters
         ----------
         users
-            Row numbers of the fitted matrix.
+            Row numbers of the fitted matrix, also of a pivot R: ``np.searchsorted(R.rows, labels)``.
         n
             Number of items to return per user.
         exclude_seen

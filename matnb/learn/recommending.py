@@ -61,7 +61,7 @@ def ratings_from(R: object, estimator: str, num_items: int | None = None, signed
 
 
 def places_from(values: ArrayLike, length: int, name: str, estimator: str) -> DistArray:
-    """Return places along an axis, int64, 1-D.
+    """Return places along the axis of users or of items, int64, 1-D.
 
     Raises
     ------
@@ -70,13 +70,21 @@ def places_from(values: ArrayLike, length: int, name: str, estimator: str) -> Di
     IndexingError
         For one that is not there.
     """
+    axis = "rows" if name == "users" else "columns"
+    way = (
+        f"{name} are numbers of {axis}, which np.searchsorted(R.{axis}, labels) finds for labels of a pivot R"
+    )
+    if not isinstance(values, DistArray) and np.asarray(values).dtype.kind in "UO":
+        raise DTypeError(f"{estimator}: {name} are texts or objects; {way}")
     given = asarray(values).reshape((-1,))
     if given.size and given.dtype.kind not in "iu":
         raise DTypeError(f"{estimator}: {name} has dtype {given.dtype}; give integers")
     wrong = (given < 0) | (given >= length)
     if given.size and bool(wrong.any()):
         at = int(wrong.argmax())
-        raise IndexingError(f"{estimator}: {name}[{at}] is {int(given[at])}; there are {length} of them")
+        raise IndexingError(
+            f"{estimator}: {name}[{at}] is {int(given[at])}; there are {length} of them: {way}"
+        )
     return given.astype(np.int64)
 
 

@@ -236,3 +236,18 @@ def test_says_how_it_is_scored() -> None:
         with pytest.raises(UnsupportedError, match=r"must see each.*ParameterGrid\(parameters\)"):
             search.fit(mn.asarray(R))
     assert not hasattr(als, "score")  # to others
+
+
+def test_labels_of_a_pivot_have_their_numbers_said():
+    t = mn.table({"user": ["b", "a", "b", "c"], "film": [70, 70, 90, 80], "stars": [5.0, 4.0, 1.0, 3.0]})
+    R = t.pivot("user", "film", "stars")
+    als = mn.learn.ALS(2, regularization=0.01, random_state=0).fit(R)
+    for users in (["b"], np.array(["b"], object)):
+        with pytest.raises(DTypeError, match=r"np\.searchsorted\(R\.rows, labels\)"):
+            als.predict(users, [0])
+    with pytest.raises(
+        IndexingError, match=r"items\[0\] is 90; there are 3.*np\.searchsorted\(R\.columns, labels\)"
+    ):
+        als.predict([1], [90])
+    places = np.searchsorted(R.rows, ["b"]), np.searchsorted(R.columns, [90])
+    assert float(als.predict(*places)[0]) == pytest.approx(1.0, abs=0.1)

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import matnb as mn
 from matnb.errors import ConvergenceWarning, DTypeError, NotFittedError, OptionError, ShapeError
-from matnb.learn.centering import centered
+from matnb.learn.centering import centered, conjugate_least_squares
 
 N, P = 200, 6
 REGRESSORS = ("LinearRegression", "Ridge", "Lasso", "ElasticNet", "PoissonRegressor")
@@ -430,3 +430,24 @@ def test_rows_that_are_sparse_are_never_dense(monkeypatch):
     mn.learn.Lasso(0.01, tol=0.1).fit(X, y)
     model = mn.learn.LogisticRegression(max_iter=20, tol=1e-2).fit(X, y > 0)
     assert model.predict_proba(X).shape == (n, 2)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_columns_with_few_entries_beside_full_ones_take_few_iterations(weighted):
+    rng = np.random.default_rng(0)
+    n, p = 1500, 1000
+    lengths = np.maximum(1, n // (2 * np.arange(1, p + 1)))
+    places = np.concatenate([rng.choice(n, length, replace=False) for length in lengths])
+    entries = rng.random(len(places)), (places, np.repeat(np.arange(p), lengths))
+    X = sp.csr_array(entries, shape=(n, p))
+    y = X @ rng.normal(size=p) + rng.normal(size=n)
+    weights = rng.random(n) + 0.5 if weighted else np.ones(n)
+    given = centered(mn.asarray(X), mn.asarray(y), mn.asarray(weights) if weighted else None, True)
+    w, taken = mn.compute(*conjugate_least_squares(given, 0.0, 1e-6, 10 * p, "LinearRegression"))
+    assert taken < 1500
+    roots = np.sqrt(weights)
+    rows = (X.toarray() - np.average(X.toarray(), axis=0, weights=weights)) * roots[:, None]
+    targets = (y - np.average(y, weights=weights)) * roots
+    exact = np.linalg.lstsq(rows, targets)[0]
+    least = ((targets - rows @ exact) ** 2).sum()
+    assert ((targets - rows @ w) ** 2).sum() <= least * (1 + 1e-6)

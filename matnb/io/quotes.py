@@ -333,13 +333,10 @@ class Quotes:
         if wrong.size:
             row = int(wrong[0])
             mark = chr(self.delimiter)
-            is_long = counts[row] > num_columns
-            if is_long and (counts[~self.is_blank] == counts[row]).all():
-                way = "names=[...] with header=0 names as many columns"
-            elif is_long:
-                way = f"quote a field that has {mark!r} in it"
-            else:
-                way = "complete the line, read only those before it with nrows="
+            way = "complete the line, read only those before it with nrows="
+            if counts[row] > num_columns:
+                names = ", give names=[...] with header=0 if all rows are so long" * (not is_headless)
+                way = f"quote a field that has {mark!r} in it{names}"
             reason = (
                 f"{counts[row]} fields where the {'first row' if is_headless else 'header'} has "
                 f"{num_columns}: {way}, or {ragged_way(mark, is_headless)}"

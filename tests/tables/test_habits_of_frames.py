@@ -132,7 +132,7 @@ def test_what_is_not_changed_is_written_as_it_runs(frame: pd.DataFrame) -> None:
         t["zone"][t["n"] > 2] = "a long text that an error does not write as a whole"
 
 
-@pytest.mark.parametrize("name", ["skew", "sem", "interpolate", "ewm"])
+@pytest.mark.parametrize("name", ["skew", "sem", "expanding", "ewm"])
 def test_what_only_pandas_has_is_left_to_it(frame: pd.DataFrame, name: str) -> None:
     with pytest.raises(AttributeError, match=rf"do it in pandas: x\.to_pandas\(\)\.{name}"):
         getattr(mn.table(frame)["fare"], name)

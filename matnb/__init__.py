@@ -173,7 +173,7 @@ _INSTEAD = errors.ways(
         "to_datetime": 't["when"].to_datetime(format), or mn.load, which reads times',
         "to_numeric": 't["price"].to_float(errors="coerce"), of text',
         "block_diag block_array bmat": "mn.block([[A, None], [None, B]])",
-        "map_overlap": "slices of the array beside each other, as in x[:-2] + x[2:]",
+        "map_overlap": "x[:-2] + x[2:], which are slices of the array beside each other",
         "cut": _CUT, "qcut": _QCUT, "isna isnull": "x.isna()",
         "get_dummies": (
             't.with_columns(row=np.arange(len(t))).pivot("row", "zone", row_labels=np.arange(len(t)))'

@@ -6,7 +6,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
-from types import MethodType, ModuleType
+from types import EllipsisType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 from weakref import ref
 
@@ -877,8 +877,8 @@ class DistArray(Methods, Operators, Values):
         if is_in_matplotlib():
             return self.to_numpy()[as_numpy(key)]  # type: ignore[no-any-return]  # which takes it for NumPy's
         found = read(self._expression, key)
-        if found._expression is self._expression:
-            lost_writes.views.add(id(found))
+        if all(isinstance(one, EllipsisType | slice) for one in (key if type(key) is tuple else (key,))):
+            lost_writes.note_view(found, self)
         return found
 
     def __setitem__(self, key: object, value: object) -> None:

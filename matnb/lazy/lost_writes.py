@@ -10,7 +10,7 @@ import dis
 import sys
 from collections.abc import Iterator
 from types import CodeType, FrameType
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from matnb.errors import LostWriteWarning, warn
 from matnb.expr.nodes import Elementwise, Expr, Index, Transpose
@@ -19,6 +19,16 @@ from matnb.ops.reshaping import Reshape
 
 _FARTHEST = 16  # bytes from a call to the instruction that drops what it gave
 _Handle = TypeVar("_Handle")
+
+
+class HasExpression(Protocol):
+    """A handle on an expression."""
+
+    @property
+    def expression(self) -> Expr:
+        """What it stands for."""
+
+
 _Place = tuple[CodeType, int]  # whose instruction, and which
 # By the ids of handles that are alive: what changed them last; None for copies that were asked for.
 noted: dict[int, _Place | None] = {}
@@ -35,6 +45,12 @@ def owned(handle: _Handle) -> _Handle:
     """Note that a handle is a copy that was asked for, and return it."""
     noted[id(handle)] = None
     return handle
+
+
+def note_view(handle: HasExpression, whole: HasExpression) -> None:
+    """Note that a handle is all of an array, where it is, as ``x[:]``."""
+    if handle.expression is whole.expression:
+        views.add(id(handle))
 
 
 def note_write(handle: object, version: Expr, living: dict[int, Expr]) -> None:

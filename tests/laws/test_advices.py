@@ -105,7 +105,7 @@ def matrix(path: Path, A: Any) -> tuple[Names, Names]:
         "plt": plt,
     }  # fmt: skip
     L = np.linalg.cholesky(A.toarray() if sp.issparse(A) else A)
-    theirs = {"A": A, "x": A, "X": A, "b": np.arange(8.0), "L": L}
+    theirs = {"A": A, "B": A, "x": A, "X": A, "b": np.arange(8.0), "L": L}
     ours = {name: mn.asarray(one) for name, one in theirs.items()}
     theirs["t"] = pd.DataFrame({"zone": ["a", "b", None, "a"]})
     ours["t"] = mn.table(theirs["t"])

@@ -186,3 +186,23 @@ def test_what_is_wrong_is_said(model, X, error, message):
 def test_rows_of_another_width_are_refused():
     with pytest.raises(ShapeError, match="X has 7 features, but it was fitted to 8"):
         mn.learn.PCA(2).fit(TALL).transform(TALL[:, :7])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        mn.learn.TruncatedSVD(2, random_state=0),
+        mn.learn.PCA(2, random_state=0),
+        mn.learn.KMeans(2, init="random", random_state=0, tol=1.0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_sparse_rows_that_would_be_too_large_as_dense_ones_are_fitted(model):
+    X = sp.random_array((200_000, 40_000), density=1e-6, format="csr", rng=0)
+    found = model.fit(mn.asarray(X))
+    if hasattr(found, "explained_variance_ratio_"):
+        of_columns = np.asarray((X * X).mean(axis=0) - X.mean(axis=0) ** 2).sum()
+        shares = mn.compute(found.explained_variance_, found.explained_variance_ratio_)
+        n = X.shape[0]
+        total = of_columns * n / (n - 1) if isinstance(model, mn.learn.PCA) else of_columns
+        np.testing.assert_allclose(shares[1], shares[0] / total)

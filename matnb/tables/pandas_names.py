@@ -78,6 +78,13 @@ _OF_ALL_COLUMNS = ways(
         "top_k": "x.nlargest(n)",
         "bottom_k": "x.nsmallest(n)",
         "rename alias": 't.rename(columns={"zone": "new"})',
+        "eq": "x == value", "ne": "x != value", "lt": "x < value", "le": "x <= value", "gt": "x > value", "ge": "x >= value",
+    }
+)  # fmt: skip
+_OPERATORS = ways(
+    {
+        "add radd": "x + value", "sub": "x - value", "rsub": "value - x", "mul rmul": "x * value", "div truediv": "x / value",
+        "rdiv rtruediv": "value / x", "floordiv": "x // value", "mod": "x % value", "pow": "x ** value",
     }
 )  # fmt: skip
 _CLOCK = "year month day hour minute second weekday strftime date tz_convert tz tz_localize"
@@ -110,7 +117,7 @@ OF_COLUMNS = {
             "persist layout nbytes": "x.codes, units; the least int64 where one is missing",
         }
     ),
-    "": _OF_ALL_COLUMNS | ways(
+    "": _OF_ALL_COLUMNS | _OPERATORS | ways(
         {
             f"dt {_CLOCK}": 'x.to_datetime("%Y%m%d").dt, of numbers such as 20240131',
             "str": "x.map(str).str", "categories cat": "x.unique()",

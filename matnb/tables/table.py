@@ -669,11 +669,17 @@ def _by_columns(operation: Callable[[Any, Any], Any], is_reflected: bool) -> Cal
     return method
 
 
+def _of_each(operation: Callable[[Any], Any]) -> Callable[[Table], Table]:
+    return lambda made: Table({name: operation(one) for name, one in made.items()})
+
+
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
     setattr(Table, f"__{_name}__", _by_columns(getattr(operator, _name), False))
     setattr(Table, f"__r{_name}__", _by_columns(getattr(operator, _name), True))
-for _name in ("lt", "le", "gt", "ge"):
-    setattr(Table, f"__{_name}__", _by_columns(getattr(operator, _name), False))
+for _name in ("lt", "le", "gt", "ge", "and_", "or_", "xor"):
+    setattr(Table, f"__{_name.rstrip('_')}__", _by_columns(getattr(operator, _name), False))
+for _name in ("neg", "abs", "invert"):
+    setattr(Table, f"__{_name}__", _of_each(getattr(operator, _name)))
 
 
 def library(name: str) -> Any:

@@ -468,3 +468,19 @@ def test_functions_of_the_table_make_columns() -> None:
     made = mn.table(frame).with_columns(x=lambda t: t["k"] * 2, y=lambda t: t["x"] + 1, z=3)
     wanted = frame.assign(x=lambda t: t["k"] * 2, y=lambda t: t["x"] + 1, z=3)
     pd.testing.assert_frame_equal(made.to_pandas(), wanted)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda t: -t,
+        abs,
+        lambda t: ~t.isna(),
+        lambda t: (t > 1) & (t < 3),
+        lambda t: (t > 2) | t.isna(),
+        lambda t: (t > 2) ^ (t > 1),
+    ],
+)
+def test_operators_go_column_by_column(operation: Callable[[Any], Any]) -> None:
+    frame = pd.DataFrame({"a": [1.5, None, -3.0], "b": [1, 2, 3]})
+    pd.testing.assert_frame_equal(operation(mn.table(frame)).to_pandas(), operation(frame))

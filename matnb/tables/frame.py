@@ -669,3 +669,8 @@ def _written(
             f"{'; Parquet, of t.to_parquet, is compressed' * (suffix_of(path) in _COMPRESSED)}"
         )
     save_table(frame, path, sep, decimal)
+
+
+def of_each(operation: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return an operator of a table that makes a table of the results for its columns."""
+    return lambda table: type(table)({name: operation(one) for name, one in table.items()})

@@ -78,13 +78,15 @@ _OF_ALL_COLUMNS = ways(
         "top_k": "x.nlargest(n)",
         "bottom_k": "x.nsmallest(n)",
         "rename alias": 't.rename(columns={"zone": "new"})',
-        "eq": "x == value", "ne": "x != value", "lt": "x < value", "le": "x <= value", "gt": "x > value", "ge": "x >= value",
+        "eq": "x == value", "ne": "x != value", "lt": "x < value", "le": "x <= value",
+        "gt": "x > value", "ge": "x >= value",
     }
 )  # fmt: skip
 _OPERATORS = ways(
     {
-        "add radd": "x + value", "sub": "x - value", "rsub": "value - x", "mul rmul": "x * value", "div truediv": "x / value",
-        "rdiv rtruediv": "value / x", "floordiv": "x // value", "mod": "x % value", "pow": "x ** value",
+        "add radd": "x + value", "sub": "x - value", "rsub": "value - x", "mul rmul": "x * value",
+        "div truediv": "x / value", "rdiv rtruediv": "value / x", "floordiv": "x // value",
+        "mod": "x % value", "pow": "x ** value",
     }
 )  # fmt: skip
 _CLOCK = "year month day hour minute second weekday strftime date tz_convert tz tz_localize"

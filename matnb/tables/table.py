@@ -34,7 +34,7 @@ from matnb.tables.choosing import constant, is_one_value
 from matnb.tables.column_arrays import ColumnArray
 from matnb.tables.columns import Column, TextColumn, as_column, check_length, is_missing
 from matnb.tables.drawing import draw_table
-from matnb.tables.frame import FrameMethods
+from matnb.tables.frame import FrameMethods, of_each
 from matnb.tables.group_keys import groupby
 from matnb.tables.groups import keyed
 from matnb.tables.incoming import column_from, columns_from, columns_of_mapping
@@ -669,17 +669,13 @@ def _by_columns(operation: Callable[[Any, Any], Any], is_reflected: bool) -> Cal
     return method
 
 
-def _of_each(operation: Callable[[Any], Any]) -> Callable[[Table], Table]:
-    return lambda made: Table({name: operation(one) for name, one in made.items()})
-
-
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
     setattr(Table, f"__{_name}__", _by_columns(getattr(operator, _name), False))
     setattr(Table, f"__r{_name}__", _by_columns(getattr(operator, _name), True))
 for _name in ("lt", "le", "gt", "ge", "and_", "or_", "xor"):
     setattr(Table, f"__{_name.rstrip('_')}__", _by_columns(getattr(operator, _name), False))
 for _name in ("neg", "abs", "invert"):
-    setattr(Table, f"__{_name}__", _of_each(getattr(operator, _name)))
+    setattr(Table, f"__{_name}__", of_each(getattr(operator, _name)))
 
 
 def library(name: str) -> Any:

@@ -102,6 +102,9 @@ class Same(NamedTuple):
 
 _ANY = Same()
 _NO_START = Same((False,), "leave it out: fit begins anew, and comes to the same")
+OWN_NEIGHBORS = (
+    "scikit-learn's own takes DistArrays, sparse ones as X.to_scipy(): sklearn.neighbors.NearestNeighbors"
+)
 _L1 = 'write mn.learn.SGDClassifier("log_loss", penalty="l1")'
 _NET = 'write mn.learn.SGDClassifier("log_loss", penalty="elasticnet", l1_ratio=0.15)'
 _ONE_BY_ONE = "random_state selection precompute copy_X"
@@ -161,8 +164,9 @@ SAME: Mapping[str, Mapping[str, Same]] = {
         "TruncatedSVD": {"n_oversamples power_iteration_normalizer": _ANY},
         "SpectralEmbedding": {"n_jobs gamma eigen_solver eigen_tol": _ANY},
         "NearestNeighbors": {
-            "n_jobs radius leaf_size": _ANY, "metric_params": Same((None,)),
-            "p": Same((2,), "distances are euclidean: scikit-learn's own NearestNeighbors has others"),
+            "n_jobs leaf_size": _ANY, "metric_params": Same((None,)),
+            "radius": Same((1, None), f"leave it out; for radius_neighbors, {OWN_NEIGHBORS}"),
+            "p": Same((2,), f"distances are euclidean; for others, {OWN_NEIGHBORS}"),
         },
     }.items()
     for one in classes.split()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
 
-from matnb.errors import OptionError
+from matnb.errors import OptionError, suggestion
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import arange, asarray, coo_array, full, ones
@@ -18,6 +19,9 @@ from matnb.lazy.functions.shaping import concatenate
 from matnb.learn.arguments import one_of, rows_from, whole
 from matnb.learn.distances import dense
 from matnb.learn.estimator import Estimator
+from matnb.learn.named_arguments import OWN_NEIGHBORS
+
+_METRICS = ("minkowski", "euclidean", "l2", "cosine")
 
 
 class NearestNeighbors(Estimator):
@@ -34,7 +38,7 @@ class NearestNeighbors(Estimator):
     algorithm
         "brute", or "auto", which means the same.
     metric
-        "euclidean", or "minkowski", scikit-learn's name for its default, which means the same; or "cosine",
+        "euclidean", or "l2" and "minkowski", scikit-learn's default, which mean the same; or "cosine",
         distances of 1 - cos, for which rows of zeros are at a distance of 1 from all others.
 
     Attributes
@@ -68,6 +72,7 @@ class NearestNeighbors(Estimator):
     n_features_in_: int
     effective_metric_: str
     _fitted_rows: DistArray
+    _ways = MappingProxyType(dict.fromkeys(("radius_neighbors", "radius_neighbors_graph"), OWN_NEIGHBORS))
 
     def __init__(self, *, n_neighbors: int = 5, algorithm: str = "auto", metric: str = "minkowski") -> None:
         self.n_neighbors = n_neighbors
@@ -87,7 +92,11 @@ class NearestNeighbors(Estimator):
         rows = rows_from(X, "NearestNeighbors").astype(np.float64)
         whole(self.n_neighbors, "n_neighbors", "NearestNeighbors")
         one_of(self.algorithm, "algorithm", "NearestNeighbors", ("auto", "brute"))
-        one_of(self.metric, "metric", "NearestNeighbors", ("minkowski", "euclidean", "cosine"))
+        if self.metric not in _METRICS:
+            near = suggestion(self.metric, _METRICS, "choose one of")
+            raise OptionError(
+                f"NearestNeighbors: metric={self.metric!r}; {near}; for others, {OWN_NEIGHBORS}"
+            )
         num_features, is_cosine = rows.shape[1], self.metric == "cosine"
         rows = _directions(rows, 0) if is_cosine else rows
         evaluator().persist([rows.expression])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from matnb.errors import warn
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.learn.arguments import nonnegative, one_of, real, rows_from, whole
@@ -24,7 +25,8 @@ class NMF(NonnegativeFactors):
         k; "auto" takes it from ``init="custom"``, else the number of features, as does None.
     init
         "random", "nndsvd", "nndsvda", "nndsvdar", "custom"; None is "nndsvda", or "random" if k exceeds
-        min(n, p). Random numbers differ from scikit-learn's.
+        min(n, p). The updates leave zeros at 0, of which "nndsvd" has many. Random numbers differ from
+        scikit-learn's.
     solver, beta_loss
         Only "mu"; "frobenius" or "kullback-leibler".
     tol
@@ -99,6 +101,11 @@ class NMF(NonnegativeFactors):
         """Fit H, and return W, n x k; see ``fit``."""
         rows = nonnegative(rows_from(X, "NMF"), "NMF", "X")
         start = self._start(rows, W, H)
+        if self.init == "nndsvd":
+            warn(
+                "NMF: init='nndsvd' begins with zeros, which the multiplicative updates (solver='mu') never "
+                "change, so that the error stays larger; init='nndsvda' and init='nndsvdar' have none"
+            )
         (found, V), n = self._factors(rows, start, both=True)
         error = divergence(rows, found, V, self.beta_loss == "frobenius")
         p, k = start[1].shape

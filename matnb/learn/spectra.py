@@ -72,6 +72,11 @@ def _of_covariance(X: DistArray, mean: DistArray) -> Spectrum:
 def solver_of(X: DistArray, svd_solver: str, n_components: Any) -> str:
     """Return the solver that "auto" stands for, as scikit-learn chooses it."""
     solver = one_of(svd_solver, "svd_solver", "PCA", SOLVERS)
+    if isinstance(n_components, str):
+        raise OptionError(
+            f"PCA: n_components={n_components!r}; give a whole number, a share of the variance such as 0.95, "
+            "or None for all components"
+        )
     if solver == "full" and X.sparse:
         raise OptionError("PCA: svd_solver='full' of a sparse X; choose 'arpack' or 'covariance_eigh'")
     if solver != "auto":

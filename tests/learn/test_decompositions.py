@@ -169,6 +169,7 @@ WITH_NAN[3, 1] = np.nan
         (mn.learn.PCA(8, svd_solver="arpack"), TALL, OptionError, "n_components=8; give 1 to 7"),
         (mn.learn.PCA(0.5, svd_solver="arpack"), TALL, OptionError, "a share between 0 and 1 with 'full'"),
         (mn.learn.PCA(1.5), TALL, OptionError, "n_components=1.5"),
+        (mn.learn.PCA("mle"), TALL, OptionError, r"n_components='mle'.* such as 0\.95, or None for all"),
         (mn.learn.PCA(svd_solver="fast"), TALL, OptionError, "svd_solver='fast'"),
         (mn.learn.PCA(2, svd_solver="full"), SPARSE, OptionError, "'full' of a sparse X"),
         (mn.learn.PCA(), TALL[:1], OptionError, "one row"),

@@ -146,12 +146,34 @@ def test_clones_have_its_arguments():
     assert repr(clone(mn.learn.NearestNeighbors(n_neighbors=3))) == "NearestNeighbors(n_neighbors=3)"
 
 
+def test_what_scikit_learn_has_beyond_is_told_to_take_our_arrays():
+    own = r"scikit-learn's own takes DistArrays.*: sklearn\.neighbors\.NearestNeighbors"
+    with pytest.raises(OptionError, match=rf"radius=0\.5; leave it out; for radius_neighbors, {own}"):
+        mn.learn.NearestNeighbors(radius=0.5)
+    fitted = mn.learn.NearestNeighbors(radius=1.0).fit(FITTED)
+    for name in ("radius_neighbors", "radius_neighbors_graph"):
+        with pytest.raises(AttributeError, match=f"{name}'; {own}"):
+            getattr(fitted, name)
+    given, expected = (
+        neighbors.NearestNeighbors(radius=2.0).fit(X).radius_neighbors_graph()
+        for X in (mn.asarray(FITTED), FITTED)
+    )
+    assert (given != expected).nnz == 0
+
+
+def test_l2_is_euclidean():
+    found, expected = both(FITTED, n_neighbors=4, metric="l2")
+    ours, theirs = found.kneighbors(ASKED), expected.kneighbors(ASKED)
+    np.testing.assert_allclose(ours[0].compute(), theirs[0], rtol=1e-12)
+    np.testing.assert_array_equal(ours[1].compute(), theirs[1])
+
+
 def test_what_is_wrong_is_said():
     wrong = FITTED.copy()
     wrong[2, 3] = np.inf
     with pytest.raises(OptionError, match=r"NearestNeighbors: X\[2, 3\]"):
         mn.learn.NearestNeighbors().fit(wrong)
-    with pytest.raises(OptionError, match="metric='manhattan'"):
+    with pytest.raises(OptionError, match=r"metric='manhattan'; .* for others, scikit-learn's own takes"):
         mn.learn.NearestNeighbors(metric="manhattan").fit(FITTED)
     with pytest.raises(NotFittedError):
         mn.learn.NearestNeighbors().kneighbors(FITTED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -172,3 +173,15 @@ def test_starts_that_do_not_fit() -> None:
     model.set_params(init="random", tol=0, max_iter=1).fit(X)
     with pytest.raises(ShapeError, match="X has 39 features, but it was fitted to 40"):
         model.transform(X[:, :39])
+
+
+def test_a_start_with_zeros_is_warned_of_as_scikit_learn_does() -> None:
+    for start in ("nndsvd", "nndsvda"):
+        with warnings.catch_warnings(record=True) as theirs:
+            warnings.simplefilter("always")
+            sklearn.decomposition.NMF(K, init=start, solver="mu", max_iter=1, tol=0).fit(X)
+        with warnings.catch_warnings(record=True) as ours:
+            warnings.simplefilter("always")
+            mn.learn.NMF(K, init=start, max_iter=1, tol=0).fit(X)
+        expected = ["init='nndsvda'" in str(one.message) for one in theirs if "zeros" in str(one.message)]
+        assert ["init='nndsvda'" in str(one.message) for one in ours] == expected

@@ -75,7 +75,9 @@ INSTEAD_OF_FUNCTIONS = _OF_GRAPHS | ways(
         "shortest_path_length single_source_shortest_path_length":
             "mn.graph.bfs(A, source).levels, or mn.graph.sssp(A, source) where edges have lengths",
         "shortest_path single_source_shortest_path bfs_tree bfs_edges bfs_predecessors":
-            "mn.graph.bfs(A, source).parents: the row before each one on its path, whose id A.labels has",
+            "mn.graph.bfs(A, source).parents: the row before each one on its path, whose id A.labels has; "
+            "where edges have lengths mn.graph.sssp(A, source, predecessors=True) has it",
+        "dijkstra bellman_ford johnson shortest_paths": "mn.graph.sssp(A, source)",
         "dijkstra_path single_source_dijkstra bellman_ford_path":
             "mn.graph.sssp(A, source, predecessors=True)",
         "dijkstra_path_length single_source_dijkstra_path_length bellman_ford_path_length":
@@ -159,6 +161,8 @@ OF_GROUPS = of_vertices("labels") | ways(
 def instead_of_function(name: str) -> str:
     """Return what to write instead of a function: here, or with NetworkX, where somebody has loaded it."""
     function = getattr(sys.modules.get("networkx"), name, None)
+    if function is None and callable(getattr(sys.modules.get("scipy.sparse.csgraph"), name, None)):
+        return INSTEAD_OF_FUNCTIONS.get(name) or f"compute it there: csgraph.{name}(A.to_scipy())"
     if name in INSTEAD_OF_FUNCTIONS or not callable(function):
         return INSTEAD_OF_FUNCTIONS.get(name, "")
     try:

@@ -549,11 +549,14 @@ class Values(Known):
         if self.sparse and self.ndim == 2 and asks("sklearn"):
             refuse_dense(self.shape, converted_bytes(self._expression, wanted))
         size = converted_bytes(self._expression, wanted)
+        is_small = (
+            self.sparse and asks("scipy.sparse.csgraph") and size <= evaluator().limit(self._expression)
+        )
+        if is_small and int(recorded(np.count_nonzero)(self)) < self.nnz:  # type: ignore[call-overload]
+            refuse_lost_edges()
         values = self._elements(size, "a dense array of", self.dtype if wanted is None else wanted)
         if self.sparse and asks("scipy.sparse"):
             tell_dense(self.shape, size)
-            if asks("scipy.sparse.csgraph") and np.count_nonzero(values) < self.nnz:
-                refuse_lost_edges()
         return values if wanted is None else values.astype(wanted, copy=False)
 
     def __dlpack__(
@@ -681,7 +684,7 @@ class DistArray(Methods, Operators, Values):
     def __del__(self) -> None:
         _live.pop(id(self), None)
         _live_nodes.pop(id(self), None)
-        lost_writes.views.discard(id(self))
+        lost_writes.views.pop(id(self), None)
         if id(self) in lost_writes.noted:
             lost_writes.forget(self)
 
@@ -878,7 +881,7 @@ class DistArray(Methods, Operators, Values):
             return self.to_numpy()[as_numpy(key)]  # type: ignore[no-any-return]  # which takes it for NumPy's
         found = read(self._expression, key)
         if all(isinstance(one, EllipsisType | slice) for one in (key if type(key) is tuple else (key,))):
-            lost_writes.note_view(found, self)
+            return lost_writes.view(found, self)
         return found
 
     def __setitem__(self, key: object, value: object) -> None:

@@ -10,7 +10,8 @@ import dis
 import sys
 from collections.abc import Iterator
 from types import CodeType, FrameType
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
+from weakref import ref
 
 from matnb.errors import LostWriteWarning, warn
 from matnb.expr.nodes import Elementwise, Expr, Index, Transpose
@@ -21,6 +22,7 @@ _FARTHEST = 16  # bytes from a call to the instruction that drops what it gave
 _Handle = TypeVar("_Handle")
 
 
+@runtime_checkable
 class HasExpression(Protocol):
     """A handle on an expression."""
 
@@ -32,7 +34,8 @@ class HasExpression(Protocol):
 _Place = tuple[CodeType, int]  # whose instruction, and which
 # By the ids of handles that are alive: what changed them last; None for copies that were asked for.
 noted: dict[int, _Place | None] = {}
-views: set[int] = set()  # the ids of handles of all of an array, as x[:]
+# Of handles on all of an array, as x[:] or x.reshape(-1): that array, and what it stood for.
+views: dict[int, tuple[ref[HasExpression], Expr]] = {}
 _WAYS = "q[1, 2] = 4 for q[1][2] = 4, q[1:-1] += x for c = q[1:-1]; c += x, q[1:] = x for out=q[1:]"
 _LOST = f"this changed a copy, which nothing refers to: parts of a DistArray are no views. Write {_WAYS}"
 _PART = (
@@ -47,10 +50,11 @@ def owned(handle: _Handle) -> _Handle:
     return handle
 
 
-def note_view(handle: HasExpression, whole: HasExpression) -> None:
-    """Note that a handle is all of an array, where it is, as ``x[:]``."""
-    if handle.expression is whole.expression:
-        views.add(id(handle))
+def view(handle: _Handle, of: object) -> _Handle:
+    """Note that NumPy would have an array as a view of all of another, and return it."""
+    if isinstance(of, HasExpression) and of is not handle:
+        views[id(handle)] = ref(of), of.expression
+    return handle
 
 
 def note_write(handle: object, version: Expr, living: dict[int, Expr]) -> None:
@@ -68,7 +72,10 @@ def note_write(handle: object, version: Expr, living: dict[int, Expr]) -> None:
     noted[id(handle)] = frame.f_code, frame.f_lasti
     if (
         is_new
-        and any(one is whole for whole in _wholes(handle, version) for one in _others(handle, living))
+        and (
+            _is_view(handle)
+            or any(one is whole for whole in _wholes(version) for one in living.copy().values())
+        )
         and not _is_given_back(frame.f_code, frame.f_lasti)
     ):
         noted[id(handle)] = None  # once is enough
@@ -90,14 +97,15 @@ def _is_given_back(code: CodeType, place: int) -> bool:
     return next(names, "").startswith("BINARY_OP") and next(names, "") in ("STORE_SUBSCR", "STORE_ATTR")
 
 
-def _others(handle: object, living: dict[int, Expr]) -> list[Expr]:
-    return [one for known, one in living.copy().items() if known != id(handle)]
+def _is_view(handle: object) -> bool:
+    # Whether the array of which NumPy's view would show all is still there, as it was.
+    of, version = views.get(id(handle), (lambda: None, None))
+    whole = of()
+    return whole is not None and whole.expression is version
 
 
-def _wholes(handle: object, part: Expr) -> Iterator[Expr]:
-    # The arrays of which NumPy's view would show a part, or all.
-    if id(handle) in views:
-        yield part
+def _wholes(part: Expr) -> Iterator[Expr]:
+    # The arrays that NumPy's view would show a part of.
     while True:
         is_of_complex = isinstance(part, Elementwise) and part.name in ("real", "imag")
         if not is_of_complex and not isinstance(part, Index | Transpose | Reshape | Diagonal):

@@ -50,6 +50,11 @@ LOST = [
     "d = q[1:][0]\nd.sort()",
     "q += 0\nflat = q.reshape(-1)\nflat[::7] = 1",
     "y = q[:]\ny -= 1",
+    "u = mn.ones((6, 6))\nuf = u.reshape(-1)\nuf[::5] = 0\nlate = u",
+    "u = mn.ones((6, 6))\nuf = np.ravel(u)\nuf[0] = 0\nlate = u",
+    "u = mn.asarray(np.ones((6, 6)))\ns = u.squeeze()\ns[0] = 0\nlate = u",
+    "u = mn.ones((24, 6))\nM = u.reshape(2, 12, 6)\nM -= M.mean(axis=0)\nlate = u",
+    "u = mn.ones(6)\nM = np.atleast_2d(u)\nM[0, 1] = 3\nlate = u",
     "y = q[...]\ny[0] = 3",
     "def f(q):\n    q = q[:, :]\n    q[0] = 3\nf(q)",
 ]
@@ -67,6 +72,10 @@ KEPT = [
     "q[1:, 1:] *= 2",
     "q[:] -= 1",
     "q[...] = 3",
+    "y = q.reshape(4, 3, order='F')\ny[0] = 3\nseen = y",
+    "y = (q + 0).reshape(-1)\ny[0] = 3\nseen = y",
+    "z = mn.ones((2, 3))\ny = mn.ones((2, 3)).reshape(-1)\ny[0] = 3\nseen = y",
+    "z = mn.ones((2, 3))\ny = z.reshape(-1)\nz += 1\nseen = z",
     "y = q[:]\ny = y + 1\nseen = y",
     "y = q[:].copy()\ny -= 1\nseen = y",
     "c.real *= 2",
@@ -96,13 +105,13 @@ KEPT = [
 def after(code: str, library: object) -> tuple[list[np.ndarray], int]:
     """Run a user's code on arrays of a library; what they are then, and the warnings' number."""
     arrays = {"q": np.arange(12.0)[::-1].reshape(3, 4), "x": np.arange(4.0)[::-1], "c": np.arange(3) + 2j}
-    names = {"np": np} | {name: library.array(one) for name, one in arrays.items()}  # type: ignore[attr-defined]
+    names = {"np": np, "mn": library} | {name: library.array(one) for name, one in arrays.items()}  # type: ignore[attr-defined]
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         exec(compile(code, "a cell", "exec"), names)
     told = [one for one in found if issubclass(one.category, LostWriteWarning)]
     assert {one.filename for one in told} <= {"a cell"}, "it is told at the user's line"
-    seen = [np.asarray(names[name]) for name in (*arrays, "seen") if name in names]
+    seen = [np.asarray(names[name]) for name in (*arrays, "seen", "late") if name in names]
     names.clear()  # functions are in circles with what they see
     return seen, len(told)
 

@@ -20,7 +20,7 @@ from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import Number, ShapeLike, asarray, full, shape_of
 from matnb.lazy.indexing.keys import normalize_axes, normalize_key, one_axis, without_axes
 from matnb.lazy.labels import keeps_labels, moves_labels
-from matnb.lazy.lost_writes import owned
+from matnb.lazy.lost_writes import owned, view
 from matnb.lazy.reductions import axes_of
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, chosen, number_dtype
@@ -101,8 +101,9 @@ def reshape(
     if order not in ("C", "F", "A", None):
         raise OptionError(f"reshape: order {order!r}: choose 'C', 'F' or 'A'")
     if order == "F":
-        return wrap(_reversed(reshaped(_reversed(node), lengths[::-1])))
-    return wrap(reshaped(node, lengths))
+        turned = wrap(_reversed(reshaped(_reversed(node), lengths[::-1])))
+        return owned(turned) if node.ndim > 1 else view(turned, a)
+    return view(wrap(reshaped(node, lengths)), a)
 
 
 @implements(np.ravel)
@@ -111,7 +112,8 @@ def ravel(a: ArrayLike, order: str = "C") -> DistArray:
     if order not in ("C", "F", "A", "K"):
         raise OptionError(f"ravel: order {order!r}: choose 'C', 'F', 'A' or 'K'")
     node = expression_of(a)
-    return wrap(reshaped(_reversed(node) if order == "F" else node, (-1,) if node.size else (0,)))
+    found = wrap(reshaped(_reversed(node) if order == "F" else node, (-1,) if node.size else (0,)))
+    return found if order == "F" and node.ndim > 1 else view(found, a)
 
 
 def _reversed(node: Expr) -> Expr:
@@ -550,9 +552,7 @@ def squeeze(a: ArrayLike, axis: int | tuple[int, ...] | None = None) -> DistArra
         dropped = axes_of(axis, node.ndim)
     if any(node.shape[place] != 1 for place in dropped):
         raise ShapeError(f"squeeze: axis {axis} of shape {node.shape} does not have length 1")
-    if not dropped:
-        return wrap(node)
-    return wrap(without_axes(node, dropped))
+    return view(wrap(without_axes(node, dropped) if dropped else node), a)
 
 
 @implements(np.atleast_1d)
@@ -574,7 +574,7 @@ def atleast_3d(*arys: object) -> DistArray | tuple[DistArray, ...]:
 
 
 def _each(arrays: Sequence[object], shaped: Callable[[Expr], Expr]) -> DistArray | tuple[DistArray, ...]:
-    results = tuple(wrap(shaped(expression_of(one))) for one in arrays)
+    results = tuple(view(wrap(shaped(expression_of(one))), one) for one in arrays)
     return results[0] if len(results) == 1 else results
 
 

@@ -15,7 +15,15 @@ from matnb.lazy.loop import converging, iterate
 from matnb.learn.alternating import AlternatingSquares, no_factors
 from matnb.learn.arguments import one_of, real, seed_from, whole
 from matnb.learn.estimator import Estimator
-from matnb.learn.recommending import Recommendations, best_unseen, places_from, ratings_from
+from matnb.learn.recommending import (
+    Labels,
+    Recommendations,
+    best_unseen,
+    labeled_items,
+    labels_of,
+    places_from,
+    ratings_from,
+)
 
 
 class ALS(Estimator):
@@ -61,6 +69,8 @@ class ALS(Estimator):
         The value of the loss, and the mean of the stored ratings; scalars.
     n_iter_ : int
         Rounds.
+    user_labels_, item_labels_ : numpy.ndarray or None
+        The labels of the rows and of the columns, where R is a pivot.
 
     Examples
     --------
@@ -71,18 +81,28 @@ class ALS(Estimator):
     array([1., 5.])
     >>> als.recommend([1], 1).items.compute()
     array([[0]])
+
+    Of a pivot, users and items are given and found by their labels:
+
+    >>> t = mn.table({"user": [7, 7, 8, 8], "film": [31, 10, 10, 50], "stars": [5.0, 1.0, 1.0, 5.0]})
+    >>> als = mn.learn.ALS(factors=2, random_state=0).fit(t.pivot("user", "film", "stars"))
+    >>> als.recommend([8, 7], 1).items.compute()
+    array([[31],
+           [50]])
     """
 
     user_factors_: DistArray
     item_factors_: DistArray
     mean_: DistArray
     n_iter_: int
+    user_labels_: Labels | None
+    item_labels_: Labels | None
     _rated: tuple[DistArray, DistArray]
     _ways = MappingProxyType(
         {
             "score": (
                 "np.sqrt(np.mean((als.predict(T.row, T.col) - T.data) ** 2)), the error for ratings T that "
-                "were kept apart, a scipy.sparse.coo_array"
+                "were kept apart, a scipy.sparse.coo_array; fitted to a pivot, predict takes labels"
             )
         }
     )
@@ -109,7 +129,8 @@ class ALS(Estimator):
 
     def fit(self, R: object, y: ArrayLike = None) -> Self:
         """Learn factors from ratings, users x items, a sparse matrix; a stored zero is a rating too."""
-        ratings = ratings_from(R, "ALS", signed=not self.implicit)
+        users, items = labels_of(R)
+        ratings = DistArray(ratings_from(R, "ALS", signed=not self.implicit).expression)  # without labels
         k = whole(self.factors, "factors", "ALS", most=max(ratings.shape))
         rounds = whole(self.iterations, "iterations", "ALS")
         tol = real(self.tol, "tol", "ALS")
@@ -138,15 +159,16 @@ class ALS(Estimator):
         mean = (ratings.sum() / np.maximum(counts[0].sum(), 1)).astype(ratings.dtype)
         rated = counts[0] > 0, counts[1] > 0
         evaluator().persist([one.expression for one in rated])
-        self._learn(user_factors=U, item_factors=V, loss=squares.loss(ratings, U, V), mean=mean, n_iter=n)
+        learned = {"mean": mean, "n_iter": n, "user_labels": users, "item_labels": items}
+        self._learn(user_factors=U, item_factors=V, loss=squares.loss(ratings, U, V), **learned)
         self.n_iter_, self._ratings, self._rated = int(self.n_iter_), ratings, rated
         return self
 
     def predict(self, users: object, items: object) -> DistArray:
         """Return the predicted rating of each pair from ``users`` and ``items``, with the factors' dtype.
 
-        Both are numbers of rows and columns of the fitted matrix, also where it is a pivot R with labels:
-        ``np.searchsorted(R.rows, labels)`` are the numbers of its users, and with ``R.columns`` of its items.
+        Both are labels of the rows and columns of the fitted matrix where it is a pivot, else their numbers;
+        where labels are texts, whole numbers are numbers of rows and columns, too.
         Of a user or an item without ratings nothing is known: the prediction is ``mean_``, or for implicit
         feedback 0.
 
@@ -157,8 +179,8 @@ class ALS(Estimator):
         """
         self._check_fitted("predict")
         U, V = self.user_factors_, self.item_factors_
-        rows = places_from(users, U.shape[0], "users", "ALS.predict")
-        columns = places_from(items, V.shape[0], "items", "ALS.predict")
+        rows = places_from(users, U.shape[0], "users", "ALS.predict", self.user_labels_)
+        columns = places_from(items, V.shape[0], "items", "ALS.predict", self.item_labels_)
         products = (U[rows] * V[columns]).sum(axis=1)
         if self.implicit:
             return products
@@ -167,8 +189,9 @@ class ALS(Estimator):
     def recommend(self, users: object, n: int = 10, exclude_seen: bool = True) -> Recommendations:
         """Return the ``n`` items with the highest scores for each user, by default among those not rated yet.
 
-        Users and items are numbers of rows and columns of the fitted matrix: of a pivot R, the items' labels
-        are ``R.columns[found.items.compute()]``, where -1 is no item.
+        Users are given as to ``predict``. Items are labels of the fitted matrix where these are whole
+        numbers; where they are others, such as texts, ``als.item_labels_[found.items.compute()]`` are the
+        labels, and -1 is no item.
 
         Raises
         ------
@@ -177,6 +200,7 @@ class ALS(Estimator):
         """
         self._check_fitted("recommend")
         U, V = self.user_factors_, self.item_factors_
-        rows = places_from(users, U.shape[0], "users", "ALS.recommend")
+        rows = places_from(users, U.shape[0], "users", "ALS.recommend", self.user_labels_)
         seen = self._ratings[rows] if exclude_seen else None
-        return best_unseen(lambda x: x @ V.T, U[rows], seen, n, V.shape[0], "ALS.recommend")
+        found = best_unseen(lambda x: x @ V.T, U[rows], seen, n, V.shape[0], "ALS.recommend")
+        return labeled_items(found, self.item_labels_)

@@ -7,7 +7,15 @@ from typing import Self
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.learn.estimator import Estimator
-from matnb.learn.recommending import Recommendations, best_unseen, places_from, ratings_from
+from matnb.learn.recommending import (
+    Labels,
+    Recommendations,
+    best_unseen,
+    labeled_items,
+    labels_of,
+    places_from,
+    ratings_from,
+)
 
 
 class ItemSimilarity(Estimator):
@@ -22,6 +30,8 @@ class ItemSimilarity(Estimator):
     similarity_ : DistArray
         S, items x items, sparse: ``S[i, j]`` is the sum of products of ratings over users who rated both
         items.
+    user_labels_, item_labels_ : numpy.ndarray or None
+        The labels of the rows and of the columns, where R is a pivot.
 
     Examples
     --------
@@ -38,12 +48,15 @@ class ItemSimilarity(Estimator):
     """
 
     similarity_: DistArray
+    user_labels_: Labels | None
+    item_labels_: Labels | None
 
     def fit(self, R: object, y: ArrayLike = None) -> Self:
         """Learn from ratings, users x items, a sparse matrix."""
         ratings = ratings_from(R, "ItemSimilarity")
-        self._learn(similarity=ratings.T @ ratings)
-        self._ratings = ratings
+        users, items = labels_of(R)
+        self._learn(similarity=ratings.T @ ratings, user_labels=users, item_labels=items)
+        self._ratings = DistArray(ratings.expression)  # without labels
         return self
 
     def predict(self, R: object) -> DistArray:
@@ -69,7 +82,8 @@ class ItemSimilarity(Estimator):
         Parameters
         ----------
         users
-            Row numbers of the fitted matrix, also of a pivot R: ``np.searchsorted(R.rows, labels)``.
+            Labels of the rows of the fitted matrix where it is a pivot, else their numbers. Items are labels
+            as of :meth:`ALS.recommend`.
         n
             Number of items to return per user.
         exclude_seen
@@ -84,6 +98,8 @@ class ItemSimilarity(Estimator):
         """
         self._check_fitted("recommend")
         S, R = self.similarity_, self._ratings
-        rows = R[places_from(users, R.shape[0], "users", "ItemSimilarity.recommend")]
+        places = places_from(users, R.shape[0], "users", "ItemSimilarity.recommend", self.user_labels_)
+        rows = R[places]
         seen = rows if exclude_seen else None
-        return best_unseen(lambda x: x @ S, rows, seen, n, S.shape[0], "ItemSimilarity.recommend")
+        found = best_unseen(lambda x: x @ S, rows, seen, n, S.shape[0], "ItemSimilarity.recommend")
+        return labeled_items(found, self.item_labels_)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.model_selection import GridSearchCV
@@ -238,16 +240,49 @@ def test_says_how_it_is_scored() -> None:
     assert not hasattr(als, "score")  # to others
 
 
-def test_labels_of_a_pivot_have_their_numbers_said():
+def rated(seed: int = 0) -> pd.DataFrame:
+    """Return ratings of users and films whose numbers are anything but places."""
+    rng = np.random.default_rng(seed)
+    users, films = rng.permutation(np.arange(1, 100, 3))[:20], rng.permutation(np.arange(1000))[:15]
+    pairs = rng.permutation(20 * 15)[:120]
+    stars = rng.integers(1, 6, 120).astype(float)
+    return pd.DataFrame({"user": users[pairs // 15], "film": films[pairs % 15], "stars": stars})
+
+
+def test_users_and_items_of_a_pivot_are_given_by_their_labels() -> None:
+    frame = rated()
+    t = mn.table(frame)
+    R = t.pivot("user", "film", "stars")
+    labeled, plain = (mn.learn.ALS(3, random_state=0).fit(one) for one in (R, R.without_labels()))
+    places = np.searchsorted(R.rows, frame["user"]), np.searchsorted(R.columns, frame["film"])
+    expected = plain.predict(*places).compute()
+    films = t["film"]
+    for given in ([t["user"], films], [frame["user"], frame["film"]], [frame["user"].tolist(), films]):
+        np.testing.assert_array_equal(labeled.predict(*given), expected)
+    asked = frame["user"].to_numpy()[:6]
+    for exclude in (True, False):
+        found = labeled.recommend(asked, 15, exclude)
+        at = plain.recommend(np.searchsorted(R.rows, asked), 15, exclude).items.compute()
+        np.testing.assert_array_equal(found.items, np.where(at < 0, -1, R.columns[at]))
+    likeness, other = (mn.learn.ItemSimilarity().fit(one) for one in (R, R.without_labels()))
+    at = other.recommend(np.searchsorted(R.rows, asked), 5).items.compute()
+    np.testing.assert_array_equal(likeness.recommend(asked, 5).items, np.where(at < 0, -1, R.columns[at]))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(labeled)).predict(t["user"], t["film"]), expected)
+
+
+def test_labels_that_there_are_not() -> None:
     t = mn.table({"user": ["b", "a", "b", "c"], "film": [70, 70, 90, 80], "stars": [5.0, 4.0, 1.0, 3.0]})
     R = t.pivot("user", "film", "stars")
     als = mn.learn.ALS(2, regularization=0.01, random_state=0).fit(R)
-    for users in (["b"], np.array(["b"], object)):
-        with pytest.raises(DTypeError, match=r"np\.searchsorted\(R\.rows, labels\)"):
-            als.predict(users, [0])
-    with pytest.raises(
-        IndexingError, match=r"items\[0\] is 90; there are 3.*np\.searchsorted\(R\.columns, labels\)"
-    ):
-        als.predict([1], [90])
-    places = np.searchsorted(R.rows, ["b"]), np.searchsorted(R.columns, [90])
-    assert float(als.predict(*places)[0]) == pytest.approx(1.0, abs=0.1)
+    for users in ("b", ["b"], np.array(["b"], object), t["user"][2:3], [1]):
+        assert float(als.predict(users, [90])[0]) == pytest.approx(1.0, abs=0.1)
+    with pytest.raises(IndexingError, match=r"ALS.predict: users\[1\] is 'B', which is no label.*'b'"):
+        als.predict(["a", "B"], [70, 70])
+    for items in ([70, 2], mn.asarray(np.array([70, 2])), ["70", "2"], [70, 2.5]):
+        with pytest.raises(IndexingError, match=r"items\[[01]\] is .*: the labels are 70, 80, 90"):
+            als.predict(["a", "b"], items)
+    turned = mn.learn.ALS(2, random_state=0).fit(t.pivot("film", "user", "stars"))
+    found = turned.recommend([90], 1)
+    assert turned.item_labels_[found.items.compute()].tolist()[0][0] in "ac"
+    with pytest.raises(DTypeError, match="the fitted matrix has no labels"):
+        mn.learn.ALS(2).fit(R.without_labels()).predict(["b"], [0])

@@ -41,7 +41,9 @@ def draw_table(table: Table, axes: Any, keys: tuple[str, ...]) -> Any:
     if over is not None:
         column: Any = table[over]
         are_texts = isinstance(column, TextColumn) or column.dtype.kind == "b"
-        is_counted = names in (["count"], ["proportion"]) and not isinstance(column, TimeColumn)
+        is_counted = [name.rstrip("_") for name in names] in (["count"], ["proportion"]) and not isinstance(
+            column, TimeColumn
+        )
         are_bars = are_texts or (over in keys and is_counted and len(table) <= _MOST_BARS)
         places = np.asarray(column.to_float() if isinstance(column, MaskedColumn) else column)
         if are_texts:

@@ -15,6 +15,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.location import Location
 from matnb.tables.columns import Column, TextColumn, as_column
+from matnb.tables.free_names import free_name
 from matnb.tables.outgoing import with_strings
 from matnb.tables.places import RowsByLabel, RowsByPlace, ValueAt
 from matnb.tables.summaries import Record, covariances, is_number, of_numbers, reduced
@@ -647,10 +648,9 @@ def _matrix_of(frame: _Frame, min_periods: int, correlate: bool, ddof: int = 1) 
     if not names:
         raise DTypeError("there is no column of numbers to correlate")
     found = covariances(frame.to_matrix(names).astype(np.float64), min_periods, correlate, ddof)
-    taken = "column"
-    while taken in names:
-        taken += "_"
-    return table({taken: names, **{name: found[:, place] for place, name in enumerate(names)}})
+    return table(
+        {free_name("column", names): names, **{name: found[:, place] for place, name in enumerate(names)}}
+    )
 
 
 _COMPRESSED = (".gz", ".bz2", ".zip", ".xz", ".zst")

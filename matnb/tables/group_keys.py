@@ -11,6 +11,7 @@ from matnb.errors import DTypeError, OptionError, UnsupportedError
 from matnb.expr.traverse import topological
 from matnb.lazy.array import DistArray
 from matnb.tables.columns import Column, check_length
+from matnb.tables.free_names import free_name
 from matnb.tables.groups import TableGroups
 from matnb.tables.incoming import column_from
 from matnb.tables.row_orders import check_order
@@ -39,7 +40,8 @@ def groupby(
     ----------
     by
         The name of a column, or a column that was made of the table's, such as ``t["pickup"].dt.hour``; or a
-        list of them. What was made of one column is called as that column is.
+        list of them. What was made of one column is called as that column is, or ``pickup_key`` beside a
+        result of its name.
     freq
         Groups times by steps of their clocks: ``t.groupby("pickup", freq="D")`` by day; also "h", "15min",
         "W" (to Sunday, whose date it has), "MS", "QS" and "YS", which are called by their first day, and
@@ -90,32 +92,37 @@ def groupby(
         raise UnsupportedError("groupby(sort=False): groups are in ascending order; leave sort= out")
     found: dict[str, AnyColumn] = {}
     given = [] if by is None else _listed(by)
+    columns = {one for one in given if isinstance(one, str)}  # which keep their names
     for one in given:
         name, column = _key_of(self, one)
-        if name in found:
-            name = f"{name}_{len(found)}"
-        found[name] = column
+        taken = found if name is one else {*found, *columns}
+        found[free_name(name, taken, str(len(found)))] = column
     for name, one in keys.items():
         if not isinstance(one, Column | DistArray | np.ndarray | Sequence):
             raise OptionError(f"groupby({name}={one!r}): a key of a name of its own is a column")
+        if name in found:
+            raise OptionError(f"groupby: two keys would be called {name!r}: give it another name")
         found[name] = self[one] if isinstance(one, str) else column_from(name, one)
     if not found:
         raise OptionError("groupby: give at least one column")
     for name, column in found.items():
         check_length(name, len(column), len(self))
         check_order(self, column, f"the key {name!r}")
+    made = {name for name in found if name not in keys and not _is_column(self, name, found[name])}
     if freq is not None:
         found = _in_steps(found, freq)
     rest = tuple(name for name in self.columns if name not in found)
     complete = {name for name in self._complete.intersection(found) if _is_column(self, name, found[name])}
-    return TableGroups(self, type(self)(found, frozenset(complete)), rest)
+    return TableGroups(self, type(self)(found, frozenset(complete)), rest, made_keys=frozenset(made))
 
 
 def _is_column(table: Table, name: str, one: AnyColumn) -> bool:
     # Whether a key of a column's name is that column, unchanged.
+    if name not in table:
+        return False
     own = table[name]
-    are_numbers = isinstance(one, DistArray) and isinstance(own, DistArray)
-    return one.expression is own.expression if are_numbers else one is own
+    has_values = codes_of(one).expression is codes_of(own).expression
+    return has_values and getattr(one, "labels", None) is getattr(own, "labels", None)
 
 
 def _listed(by: object) -> list[object]:

@@ -17,6 +17,7 @@ from matnb.lazy.foreign_names import refuse_dask
 from matnb.lazy.functions.grouping import GroupBy, groupby
 from matnb.tables.aggregates import METHODS, OF_NUMBERS, aggregates_of
 from matnb.tables.columns import Column, TextColumn
+from matnb.tables.free_names import free_name
 from matnb.tables.group_rows import GroupRows
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pandas_names import OF_GROUPS, no_table_name
@@ -78,6 +79,9 @@ class TableGroups(GroupRows):
     table with a row per group: its keys, ascending, and its result. Missing values are skipped, as in pandas
     and polars. ``for key, rows in groups`` goes through groups, and ``get_group`` picks one.
 
+    A result that would be called as a key is ``tip_max`` beside the column ``tip`` as a key; beside what was
+    made of that column it keeps its name, and the key is ``tip_key``.
+
     Examples
     --------
     >>> import matnb as mn
@@ -90,12 +94,20 @@ class TableGroups(GroupRows):
     b         5.0
     """
 
-    def __init__(self, table: Table, keys: Table, values: tuple[str, ...], is_chosen: bool = False) -> None:
+    def __init__(
+        self,
+        table: Table,
+        keys: Table,
+        values: tuple[str, ...],
+        is_chosen: bool = False,
+        made_keys: frozenset[str] = frozenset(),  # called as what they were made of
+    ) -> None:
         self._table, self._keys, self._values, self._is_chosen = table, keys, values, is_chosen
+        self._made_keys = made_keys
         self._known: tuple[Table, Keyed] | None = None
 
     def __getitem__(self, names: str | list[str]) -> TableGroups:
-        found = TableGroups(self._table, self._keys, self._table._named(names), True)
+        found = TableGroups(self._table, self._keys, self._table._named(names), True, self._made_keys)
         found._known = self._known
         return found
 
@@ -124,7 +136,7 @@ class TableGroups(GroupRows):
     def size(self, name: str = "size") -> Table:
         """Return the number of rows in each group, in a column named ``size``."""
         _, known = self._grouped()
-        return self._result({name: known.groups.count()})
+        return self._result([(name, "", known.groups.count())])
 
     def count(self) -> Table:
         """Return the number of values in each group that are not missing."""
@@ -225,13 +237,16 @@ class TableGroups(GroupRows):
         """
         wanted = aggregates_of(func, named, self._values, self._is_chosen, self._table)
         table, known = self._grouped()
-        twice = next((one.name for one in wanted if one.name in self._keys), None)
+        kept = [name for name in self._keys if name not in self._made_keys]
+        twice = next((name for name in named if name in kept), None)
         if twice is not None:
             raise OptionError(f"agg: a result and a key would both be called {twice!r}: give it another name")
         for one in wanted:
             if one.method in OF_NUMBERS and not has_numbers(table[one.column], one.method):
                 self._refuse(one.method, one.column)
-        return self._result({one.name: _of_groups(table, known, one.column, one.method) for one in wanted})
+        return self._result(
+            [(one.name, one.method, _of_groups(table, known, one.column, one.method)) for one in wanted]
+        )
 
     aggregate = agg
 
@@ -330,7 +345,7 @@ class TableGroups(GroupRows):
         bad = [name for name in self._values if name not in names]
         if not names or (bad and self._is_chosen and not numeric_only):
             self._refuse(method, (bad or [""])[0])
-        return self._result({name: _of_groups(table, known, name, method, q) for name in names})
+        return self._result([(name, method, _of_groups(table, known, name, method, q)) for name in names])
 
     def _refuse(self, method: str, name: str) -> NoReturn:
         table = self._table
@@ -340,9 +355,19 @@ class TableGroups(GroupRows):
             f"{', '.join(map(repr, good)) or 'none'}"
         )
 
-    def _result(self, values: dict[str, DistArray | Column]) -> Table:
+    def _result(self, results: Sequence[tuple[str, str, DistArray | Column]]) -> Table:
+        # Of names, methods and columns. Keys that are columns keep their names, then results do.
         _, known = self._grouped()
-        keys = dict(zip(self._keys.columns, known.keys, strict=True))
+        taken = {*self._keys.columns, *(name for name, _, _ in results)}
+        keys: dict[str, DistArray | Column] = {}
+        values: dict[str, DistArray | Column] = {}
+        for name, key in zip(self._keys.columns, known.keys, strict=True):
+            gives_way = name in self._made_keys and any(name == one for one, _, _ in results)
+            keys[free_name(name, taken | {*keys}, "key") if gives_way else name] = key
+        for name, method, one in results:
+            is_free = name not in keys
+            word = "" if method == name else method
+            values[name if is_free else free_name(name, taken | {*keys, *values}, word)] = one
         made = type(self._table)({**keys, **values}, frozenset(keys))
         made._keys = tuple(keys)
         return made._look() if len(made) <= _MOST_SHOWN else made

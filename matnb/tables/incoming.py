@@ -26,6 +26,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, owned_array
 from matnb.lazy.fields import refuse_result
 from matnb.tables.columns import Column, TextColumn
+from matnb.tables.free_names import free_name
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.times import TimeColumn
 
@@ -70,10 +71,10 @@ def columns_from(data: Any) -> tuple[dict[str, DistArray | Column], frozenset[st
             raise DTypeError(f"the table has a column that cannot be taken: {error}") from None
         made = {str(name): column_from(str(name), data[name]) for name in data.columns}
         index, _ = columns_from(data[[]])
-        return made | index, frozenset()
+        return made | {free_name(name, made): one for name, one in index.items()}, frozenset()
     arrow = _with_index(arrow)
-    if is_frame and (name := _name_of_range(data)) is not None and name not in arrow.column_names:
-        arrow = arrow.append_column(name, pyarrow.array(data.index))
+    if is_frame and (name := _name_of_range(data)) is not None:
+        arrow = arrow.append_column(free_name(name, arrow.column_names), pyarrow.array(data.index))
     names = arrow.column_names
     for name in names if is_frame else ():
         if getattr(arrow.schema.field(name).type, "tz", None) and data.get(name) is not None:
@@ -117,6 +118,7 @@ def _with_index(arrow: Any) -> Any:
 
 def columns_of_mapping(data: Mapping[Any, Any]) -> tuple[dict[str, DistArray | Column], frozenset[str]]:
     """Return the columns of a dict, and which of them miss no value."""
+    _check_names([str(name) for name in data])
     made = {str(name): column_from(str(name), one) for name, one in data.items()}
     known = {str(name): one for name, one in data.items() if not isinstance(one, DistArray | Column)}
     return made, frozenset(name for name, one in known.items() if not _has_nan(one))

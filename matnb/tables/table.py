@@ -35,6 +35,7 @@ from matnb.tables.column_arrays import ColumnArray
 from matnb.tables.columns import Column, TextColumn, as_column, check_length, is_missing
 from matnb.tables.drawing import draw_table
 from matnb.tables.frame import FrameMethods, of_each
+from matnb.tables.free_names import free_name
 from matnb.tables.group_keys import groupby
 from matnb.tables.groups import keyed
 from matnb.tables.incoming import column_from, columns_from, columns_of_mapping
@@ -349,7 +350,7 @@ class Table(FrameMethods):
         Ties are ordered by value; rows with a missing value are left out.
         """
         sizes = self.groupby(list(self.columns) if name is None else name).size("count")
-        order = np.argsort(-sizes["count"], kind="stable")
+        order = np.argsort(-sizes[sizes.columns[-1]], kind="stable")
         found = sizes._rows(order)
         found._keys = sizes._keys
         return found._look()
@@ -694,10 +695,9 @@ def _described(made: Table) -> Table:
     handles = [one for row in numbers.values() for one in row if isinstance(one, DistArray)]
     if handles:
         evaluator().persist([one.expression for one in handles])
-    found: dict[str, object] = {"statistic": [*_STATISTICS]}
     counted = len(numbers) < len(made.columns)
-    if counted:
-        found["statistic"] = [*_STATISTICS, *_OF_COUNTS]
+    statistics = [*_STATISTICS, *(_OF_COUNTS if counted else ())]
+    found: dict[str, object] = {free_name("statistic", made.columns): statistics}
     for name, one in made.items():
         if name not in numbers:
             found[name] = _counted(made, name)
@@ -751,12 +751,13 @@ def _counted(made: Table, name: str) -> list[str | None]:
     # The count, and of the values how many differ, the most frequent one, and how often it comes.
     one = made[name]
     sizes = Table({name: one}).value_counts(name)
-    count = int(sizes["count"].sum()) if len(sizes) else 0
+    counts = sizes[sizes.columns[-1]]
+    count = int(counts.sum()) if len(sizes) else 0
     texts: list[str | None] = [str(count), *[None] * 7, str(len(sizes))]
     if not len(sizes):
         return [*texts, None, None]
     first = sizes._rows(slice(0, 1))
-    return [*texts, str(np.asarray(first[name])[0]), str(int(np.asarray(first["count"])[0]))]
+    return [*texts, str(np.asarray(first[name])[0]), str(int(np.asarray(counts[:1])[0]))]
 
 
 def table(data: object) -> Table:
@@ -798,7 +799,7 @@ def table(data: object) -> Table:
         lengths = [len(one) for one in data.values() if hasattr(one, "__len__") and not is_one_value(one)]
         if lengths:
             data = {
-                str(name): _column(str(name), one, lengths[0]) if is_one_value(one) else one
+                name: _column(str(name), one, lengths[0]) if is_one_value(one) else one
                 for name, one in data.items()
             }
         return Table(*columns_of_mapping(data))._look()

@@ -16,6 +16,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray
 from matnb.lazy.functions.grouping import GroupBy, groupby
 from matnb.tables.columns import Column, TextColumn, as_column
+from matnb.tables.free_names import free_name
 from matnb.tables.incoming import column_from
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.strings import recoded
@@ -155,8 +156,8 @@ def counted(column: Column, name: str, normalize: bool, ascending: bool, dropna:
     """Return a table of a column's values and how often they come, or their shares of all counted."""
     from matnb.tables.table import Table  # which is made of columns
 
-    sizes = Table({name: column._plain()}).groupby(name).size("count")
-    keys, counts = sizes[name], sizes["count"]
+    sizes = Table({name: column._plain()}).groupby(name).size()
+    keys, counts = (sizes[one] for one in sizes.columns)
     if not dropna and column.may_miss and (missing := int(column.missing.sum())):
         length = len(sizes)
         if length:
@@ -166,8 +167,9 @@ def counted(column: Column, name: str, normalize: bool, ascending: bool, dropna:
             keys = column[:1]
         counts = np.concatenate([counts, asarray(np.array([missing]))])
     order = np.argsort(counts if ascending else -counts, kind="stable")
-    shown = {"proportion": counts / counts.sum()} if normalize else {"count": counts}
-    found = Table({name: as_column(keys)._plain(), **shown})._rows(order)
+    shown = free_name("proportion" if normalize else "count", [name])
+    counts = counts / counts.sum() if normalize else counts
+    found = Table({name: as_column(keys)._plain(), shown: counts})._rows(order)
     found._keys = (name,)
     return found._look()
 

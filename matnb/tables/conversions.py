@@ -18,7 +18,6 @@ from matnb.io.texts import (
     Marks,
     date_way,
     integers_of,
-    strings,
     values_in,
     without_thousands,
 )
@@ -116,6 +115,14 @@ def _integers(texts: pyarrow.Array) -> pyarrow.Array:
     return pyarrow.array(kept, pyarrow.uint64() if is_large else pyarrow.int64())
 
 
+# A day that there is, alone or with a time of the day.
+_LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
+_ISO_DAY = (
+    "(?:[0-9]{4}-(?:(?:0[13-9]|1[0-2])-(?:0[1-9]|[12][0-9]|30)|(?:0[13578]|1[02])-31"
+    f"|02-(?:0[1-9]|1[0-9]|2[0-8]))|{_LEAP_YEAR}-02-29)"
+)
+_ISO_CLOCK = "[ T](?:[01][0-9]|2[0-3])(?::[0-5][0-9](?::[0-5][0-9](?:[.][0-9]{1,9})?)?)?"
+_ISO_TIME = f"^{_ISO_DAY}(?:{_ISO_CLOCK})?$"
 _OF_THE_DAY = re.compile("%[HIMSfpcXT]")
 
 
@@ -139,9 +146,9 @@ def times_in(
         for values, _ in reversed(found):
             made = np.where(np.isnat(values), made, values.astype(made.dtype))
         return made, unit
-    listed = [None if text is None else text.strip() for text in texts.to_pylist()]
     if format is None:
-        return _iso_times(listed)
+        return _iso_times(texts)
+    listed = [None if text is None else text.strip() for text in texts.to_pylist()]
     moments = []
     for text in listed:
         try:
@@ -155,27 +162,18 @@ def times_in(
     return np.array([np.datetime64("NaT") if one is None else one for one in moments], f"M8[{unit}]"), unit
 
 
-def _iso_times(texts: Sequence[str | None]) -> tuple[npt.NDArray[np.datetime64], str]:
+def _iso_times(texts: pyarrow.Array) -> tuple[npt.NDArray[np.datetime64], str]:
     # In the coarsest unit that holds all that are times.
-    units = {"date32": "D", "timestamp[us]": "us", "timestamp[ns]": "ns"}
-    for word, unit in units.items():
-        made = values_in(strings(texts), word)
-        if made is not None:
+    from pyarrow import compute
+
+    texts = compute.utf8_trim_whitespace(texts)
+    times = compute.if_else(compute.match_substring_regex(texts, _ISO_TIME), texts, None)
+    for word, unit in (("date32", "D"), ("timestamp[us]", "us"), ("timestamp[ns]", "ns")):
+        if (made := values_in(times, word)) is not None:
             return made.to_numpy(zero_copy_only=False).astype(f"M8[{unit}]"), unit
-    is_time = [
-        text is not None and any(values_in(strings([text]), word) is not None for word in units)
-        for text in texts
-    ]
-    there = strings([text for text, known in zip(texts, is_time, strict=True) if known and text is not None])
-    fitting = [unit for word, unit in units.items() if values_in(there, word) is not None]
-    unit = fitting[0] if fitting else "us"
-    found = np.full(len(texts), "NaT", f"M8[{unit}]")
-    for place, text in enumerate(texts):
-        if is_time[place] and text is not None:
-            moment = np.datetime64(text.replace(" ", "T", 1))
-            if moment.astype(found.dtype) == moment:  # beside days of long ago, nanoseconds have no room
-                found[place] = moment
-    return found, unit
+    # Beside days of long ago, nanoseconds have no room.
+    times = compute.replace_substring_regex(times, r"([.][0-9]{6})0+$", r"\1")
+    return _iso_times(compute.if_else(compute.match_substring_regex(times, "[.][0-9]{7}"), None, times))
 
 
 def zoned_times_in(texts: pyarrow.Array) -> pyarrow.Array | None:

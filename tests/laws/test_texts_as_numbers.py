@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import matnb as mn
 from matnb.errors import DTypeError, FileContentWarning, OptionError, UnsupportedError
+from matnb.tables import conversions
 
 SMALL = settings(max_examples=12)
 MISSING = st.sampled_from([None, "", "NA", "n/a", " "])
@@ -152,6 +153,56 @@ def test_times_of_iso_8601_and_zones() -> None:
     assert nano[0] == np.datetime64("2020-01-01T10:11:12.123456789")
     with pytest.raises(UnsupportedError, match="zones"):
         column(["1.1.2020 +0100"]).to_datetime("%d.%m.%Y %z")
+
+
+def as_numpy_reads(text: str) -> np.datetime64:
+    try:
+        return np.datetime64(text.replace(" ", "T", 1), "us")
+    except ValueError:
+        return np.datetime64("NaT")
+
+
+CLOCKS = (
+    "",
+    "T10",
+    " 23:59",
+    "T24:00",
+    "T10:60",
+    "T10:11:12",
+    "T10:11:60",
+    " 10:11:12.5",
+    "T10:11:12.123456",
+)
+
+
+@given(st.integers(0, 9999), st.sampled_from([*range(0, 10000, 100)]), st.sampled_from(CLOCKS))
+@settings(max_examples=30, deadline=None)
+def test_texts_are_times_of_days_that_there_are(year: int, century: int, clock: str) -> None:
+    days = [f"{one:04}-{month:02}-{day:02}" for one in (year, century) for month in (0, 2, 4, 7, 12, 13)
+            for day in (0, 1, 9, 19, 28, 29, 30, 31, 32)]  # fmt: skip
+    texts = [*(day + clock for day in days), "unknown"]
+    found = column(texts).to_datetime(errors="coerce").compute()
+    assert np.array_equal(found.astype("M8[us]"), [*map(as_numpy_reads, texts)], equal_nan=True)
+
+
+def test_texts_that_are_no_times_are_not_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    values_in = conversions.values_in
+    monkeypatch.setattr(conversions, "values_in", lambda *given: read.append(given[1]) or values_in(*given))
+    numbers = range(2000)
+    mixed = [*(f"{1900 + one}-01-01" for one in range(99)), *(f"{one % 28 + 1}.12.{one}" for one in numbers)]
+    found = column(mixed).to_datetime(errors="coerce")
+    assert found.missing.compute().sum() == len(numbers)
+    with pytest.raises(DTypeError, match="has 2,000 values that are not a time"):
+        column(mixed).to_datetime()
+    assert len(read) < 20
+
+
+def test_fractions_of_seconds_beside_days_of_long_ago() -> None:
+    texts = ["1600-01-01", "2024-01-01T10:11:12.123456000", "2024-01-01T10:11:12.123456789"]
+    found = column(texts).to_datetime(errors="coerce").compute()
+    expected = [*(np.datetime64(one, "us") for one in texts[:2]), np.datetime64("NaT")]
+    assert np.array_equal(found, np.array(expected), equal_nan=True)
 
 
 def test_rows_that_are_left_out_need_not_be_numbers() -> None:

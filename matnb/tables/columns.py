@@ -329,7 +329,7 @@ class Column(ColumnOrders):
         >>> import matnb as mn
         >>> t = mn.table({"answer": ["yes", "Y", "no"]})
         >>> t["answer"].replace({"Y": "yes", "no": None}).compute().tolist()
-        ['yes', 'yes', None]
+        ['yes', 'yes', nan]
         """
         if regex:
             raise OptionError("replace takes whole values: write x.str.replace(pattern, text, regex=True)")

@@ -40,7 +40,7 @@ class TextMethods:
     >>> t = mn.table({"name": [" Ada Lovelace", "alan turing ", None]})
     >>> name = t["name"].str.strip().str.title()
     >>> name.compute().tolist(), name.str.split(" ").str[1].compute().tolist()
-    (['Ada Lovelace', 'Alan Turing', None], ['Lovelace', 'Turing', None])
+    (['Ada Lovelace', 'Alan Turing', nan], ['Lovelace', 'Turing', nan])
     >>> t[t["name"].str.contains("love", case=False)].shape
     (1, 1)
     """

@@ -42,15 +42,15 @@ def test_texts_are_looked_up_together(way, monkeypatch):
     found = np.asarray(WAYS[way](mn.table({"id": ROWS})["id"]))
     assert calls.total() <= 3
     wanted = WAYS[way](ROWS)
-    if found.dtype == object:
-        wanted = [None if pd.isna(one) else one for one in wanted]
+    if found.dtype == object:  # in which NaN is not the same as NaN
+        found, wanted = (pd.Series(one).fillna("missing").to_numpy() for one in (found, wanted))
     np.testing.assert_array_equal(found, np.asarray(wanted))
 
 
 def test_missing_texts_are_replaced_with_others():
     rows = pd.Series(["a", None, "b"], dtype=object)
     found = mn.table({"x": rows})["x"].replace({"a": "b", "b": None, None: "a"})
-    assert found.compute().tolist() == ["b", "a", None]
+    assert pd.Series(found.compute()).fillna("missing").tolist() == ["b", "a", "missing"]
 
 
 @pytest.mark.parametrize("text", ["a", "b", "c", "", "é", "zzz"])
@@ -63,5 +63,6 @@ def test_a_text_is_compared_by_its_place_among_the_labels(text):
 
 def test_rows_are_read_by_their_places():
     x = mn.table({"id": ROWS})["id"]
-    assert [x[0], x[-1], x[COUNT]] == ["id0", "zz", None]
+    assert [x[0], x[-1]] == ["id0", "zz"]
+    assert pd.isna(x[COUNT])
     assert x[:2].compute().tolist() == ["id0", "id1"]

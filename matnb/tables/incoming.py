@@ -69,7 +69,7 @@ def columns_from(data: Any) -> tuple[dict[str, DistArray | Column], frozenset[st
     except (pyarrow.ArrowException, TypeError, ValueError, OverflowError) as error:
         if not is_frame:
             raise DTypeError(f"the table has a column that cannot be taken: {error}") from None
-        made = {str(name): column_from(str(name), data[name].array) for name in data.columns}
+        made = {str(name): column_from(str(name), data[name].reset_index(drop=True)) for name in data.columns}
         index, _ = columns_from(data[[]])
         return made | {free_name(name, made): one for name, one in index.items()}, frozenset()
     arrow = _with_index(arrow)

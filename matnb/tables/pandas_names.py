@@ -24,7 +24,8 @@ OF_TABLES = ways(
         "insert with_column": "t.with_columns(name=values)", "pop": 't["name"], and t.drop(columns="name")',
         "drop_nulls": "t.dropna(columns)", "fill_null": "t.fillna(value)", "fill_nan": "t.fillna(value)",
         "pivot_table": 't.pivot("zone", "hour", "fare", combine="mean"), or another aggfunc as combine; '
-        "pairs that no row has are 0",
+        "pairs without rows are not stored, and are NaN in frames: "
+        't.pivot("zone", "hour", "fare", combine="mean").to_pandas()',
         "get_dummies to_dummies": ONE_HOT,
         "crosstab": 't.pivot("zone", "hour")', "unstack": 't.pivot("zone", "hour", "fare")',
         "sort_index": 't.sort_values("zone"), by the column that is the index in pandas',

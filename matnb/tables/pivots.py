@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from matnb.blocks.foreign import is_missing_value
 from matnb.errors import OptionError, ShapeError
-from matnb.expr.nodes import Expr
+from matnb.expr.nodes import Elementwise, Expr
 from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.creation import asarray, coo_array
 from matnb.lazy.evaluator import shown
@@ -85,11 +85,12 @@ class Pivot(DistArray):
     ['b']
     """
 
-    __slots__ = ("_columns", "_rows")
+    __slots__ = ("_columns", "_fill", "_rows")
+    _fill: float  # what a frame has where no row of the table is: 0, or NaN
 
-    def __init__(self, matrix: DistArray, row_labels: Labels, column_labels: Labels) -> None:
+    def __init__(self, matrix: DistArray, row_labels: Labels, column_labels: Labels, fill: float = 0) -> None:
         super().__init__(labeled(matrix.expression, row_labels, column_labels))
-        self._rows, self._columns = _Axis(row_labels), _Axis(column_labels)
+        self._rows, self._columns, self._fill = _Axis(row_labels), _Axis(column_labels), fill
 
     @property
     def row_labels(self) -> Labels:
@@ -133,9 +134,13 @@ class Pivot(DistArray):
             if length > len(ends):
                 corner = np.take(corner, ends, axis)
         found: list[npt.NDArray[Any]] = []
-        note = looked([corner], lambda: found.append(np.asarray(corner)), "values", "compute() returns them")
+        parts = [corner, corner.pattern()] if corner.sparse and self._fill != 0 else [corner]
+        note = looked(parts, lambda: found.extend(map(np.asarray, parts)), "values", "compute() returns them")
         if not found:
             return [], note
+        if len(found) > 1:  # nothing where there is no row
+            found[0] = found[0].astype(object)
+            found[0][~found[1]] = None
         grid = [["", *map(label_text, self.columns[columns])]]
         for label, row in zip(self.rows[rows], found[0].tolist(), strict=True):
             grid.append([label_text(label), *map(value_text, row)])
@@ -150,8 +155,15 @@ class Pivot(DistArray):
         """Return the matrix alone, which is combined with others row by row and column by column."""
         return wrap(unlabeled(self.expression))
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self, fill_value: float | None = None) -> pd.DataFrame:
         """Compute the matrix and return a dense pandas DataFrame whose index and columns are the labels.
+
+        Parameters
+        ----------
+        fill_value
+            The value of pairs that are not stored, since no row of the table has them. By default 0 for sums
+            and counts, and NaN for what else is combined, also in slices, transposes and products; 0 in sums
+            of pivots, comparisons and choices such as ``np.maximum``, which store no zeros.
 
         Raises
         ------
@@ -167,14 +179,23 @@ class Pivot(DistArray):
            7  9
         a  1  1
         b  1  0
+        >>> t = mn.table({"time": [0, 0, 1], "sensor": ["p", "q", "p"], "value": [5.0, 3.0, 4.0]})
+        >>> t.pivot("time", "sensor", "value", combine="mean").to_pandas()
+             p    q
+        0  5.0  3.0
+        1  4.0  NaN
         """
         from matnb.tables.table import library  # which makes pivots
 
-        return library("pandas").DataFrame(self.toarray(), self.rows, self.columns)
+        values, fill = self.toarray(), self._fill if fill_value is None else fill_value
+        if self.sparse and fill != 0:
+            stored = DistArray(self.expression).pattern().toarray()
+            values = values if stored.all() else np.where(stored, values, fill)
+        return library("pandas").DataFrame(values, self.rows, self.columns)
 
     def copy(self, order: str = "C") -> DistArray:
         """Return an array with the same values; later assignments to either do not affect the other."""
-        return _labeled(self.without_labels(), self._rows, self._columns)
+        return _labeled(self.without_labels(), self._rows, self._columns, self._fill)
 
     def __getitem__(self, key: object) -> DistArray:
         found = super().__getitem__(key)
@@ -191,7 +212,7 @@ class Pivot(DistArray):
             parts = [np.ravel(cast(Any, one)) for one in parts]
         elif max(crossed) > 1 or any(isinstance(one, DistArray) and one.expression.free for one in parts):
             return found
-        return _labeled(found, self._rows.picked(parts[0]), self._columns.picked(parts[1]))
+        return _labeled(found, self._rows.picked(parts[0]), self._columns.picked(parts[1]), self._fill)
 
     # Element by element
 
@@ -204,15 +225,19 @@ class Pivot(DistArray):
         rows = move(np.arange(self.shape[0])[:, np.newaxis])
         columns = move(np.arange(self.shape[1])[np.newaxis, :])
         if move(np.empty((2, 3))).shape == (2, 3):
-            return _labeled(found, self._rows.picked(rows[:, 0]), self._columns.picked(columns[0]))
-        return _labeled(found, self._columns.picked(columns[:, 0]), self._rows.picked(rows[0]))
+            return _labeled(
+                found, self._rows.picked(rows[:, 0]), self._columns.picked(columns[0]), self._fill
+            )
+        return _labeled(found, self._columns.picked(columns[:, 0]), self._rows.picked(rows[0]), self._fill)
 
     def _labeled_product(self, product: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
         return _product(product, one, other)
 
     def _recorded(self, node: Expr) -> Any:
         found = super()._recorded(node)
-        return _labeled(found, self._rows, self._columns) if node.shape == self.shape else found
+        if node.shape != self.shape:
+            return found
+        return _labeled(found, self._rows, self._columns, _fill_of(node, self))
 
     def __matmul__(self, other: Any) -> Any:
         return np.matmul(self, other)
@@ -231,7 +256,7 @@ class Pivot(DistArray):
 
 
 def pivoted(
-    keys: tuple[Keyed, Keyed], stored: Any, combine: str, row_labels: Any, column_labels: Any
+    keys: tuple[Keyed, Keyed], stored: Any, combine: str, row_labels: Any, column_labels: Any, fill: float
 ) -> Pivot:
     """Return values at the places of two keys among labels, where these are given, else among all."""
     down, rows = _placed(keys[0], row_labels, "row_labels")
@@ -243,7 +268,7 @@ def pivoted(
     if combine == "sum":
         stored = stored.astype(np.sum(np.empty(0, stored.dtype)).dtype)  # NumPy's sums are at least int64
     matrix = coo_array((stored, (down, across)), (len(rows), len(columns)), duplicates=combine)
-    return Pivot(matrix, rows, columns)
+    return Pivot(matrix, rows, columns, fill)
 
 
 def _placed(rows: Keyed, given: Any, word: str) -> tuple[Any, Labels]:
@@ -281,10 +306,10 @@ def _labels_from(given: Any, dtype: np.dtype, word: str) -> Labels:
     return labels
 
 
-def _labeled(matrix: Any, rows: _Axis, columns: _Axis) -> DistArray:
+def _labeled(matrix: Any, rows: _Axis, columns: _Axis, fill: float = 0) -> DistArray:
     made = Pivot.__new__(Pivot)
     DistArray.__init__(made, matrix.expression)
-    made._rows, made._columns = rows, columns
+    made._rows, made._columns, made._fill = rows, columns, fill
     return made
 
 
@@ -293,7 +318,15 @@ def _kept(found: Any, like: Pivot) -> Any:
     if isinstance(found, tuple):
         return tuple(_kept(one, like) for one in found)
     is_like = isinstance(found, DistArray) and found.shape == like.shape
-    return _labeled(found, like._rows, like._columns) if is_like else found
+    return _labeled(found, like._rows, like._columns, _fill_of(found.expression, like)) if is_like else found
+
+
+def _fill_of(node: Expr, like: Pivot) -> float:
+    # What a frame has where the result of a function element by element stores nothing: 0 unless it stores
+    # all that its operands do.
+    if not isinstance(node, Elementwise) or not node.sparse or node.drops_zeros or node.dtype == np.bool_:
+        return 0
+    return like._fill if all(one.dtype != np.bool_ for one in node.inputs) else 0
 
 
 def _check_aligned(name: str, one: Pivot, other: Pivot) -> None:
@@ -347,7 +380,8 @@ def _same_places(name: str) -> Callable[..., Any]:
     usual = getattr(DistArray, name)
 
     def method(self: Pivot, *args: Any, **options: Any) -> Any:
-        return _labeled(usual(self, *args, **options), self._rows, self._columns)
+        found = usual(self, *args, **options)
+        return _labeled(found, self._rows, self._columns, self._fill if name == "astype" else 0)
 
     method.__name__, method.__qualname__, method.__doc__ = name, f"Pivot.{name}", usual.__doc__
     return method

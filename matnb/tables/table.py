@@ -427,7 +427,8 @@ class Table(FrameMethods):
         values
             The numeric column to store; None counts rows. Missing values are skipped: where rows have no
             others, sums are 0 and what else is combined is NaN, stored, as in pandas. Rows and columns
-            without any value are left out. Elements without rows are 0 and not stored.
+            without any value are left out. Elements without rows are not stored: they are 0, and NaN in
+            ``to_pandas()`` but for sums and counts.
         combine
             How several values for one element are combined: "sum", in the dtype of ``np.sum``, "min", "max",
             "first", "last", or "error" to raise; also "mean", "median", "std" and other methods of groups.
@@ -463,6 +464,7 @@ class Table(FrameMethods):
                [0, 0]])
         """
         _check_combined(combine, values)
+        fill = 0 if values is None or combine in ("sum", "count", "nunique") else np.nan
         used = [rows, columns] if values is None else [rows, columns, values]
         table = Table({name: self[name] for name in used}, self._complete)
         may_miss = combine not in _COMBINED or (values is not None and table._missing(values) is not None)
@@ -477,7 +479,7 @@ class Table(FrameMethods):
             raise DTypeError(f"pivot: column {values!r} is {_word(table[values])}, not numeric")
         stored: Any = np.ones((), np.int64) if values is None else asarray(table[values])
         keys = keyed(table, [rows]), keyed(table, [columns])
-        return pivoted(keys, stored, combine, row_labels, column_labels)
+        return pivoted(keys, stored, combine, row_labels, column_labels, fill)
 
     # To other libraries
 

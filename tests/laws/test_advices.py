@@ -303,7 +303,7 @@ TABLES: dict[str, tuple[Mapping[str, str], tuple[str, ...]]] = {
             for name, same in found.items()
             for number, way in enumerate((same.way, *same.special.values()))
         },
-        ("squares",),
+        ("squares", "matrices"),
     ),
     "tables": (pandas_names.OF_TABLES, ("tables", "edges")),
     "groups": (pandas_names.OF_GROUPS, ("tables",)),

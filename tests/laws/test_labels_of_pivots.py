@@ -392,3 +392,44 @@ def test_frames_of_pivots_have_their_labels(kind: str) -> None:
         pd.testing.assert_frame_equal(
             found.to_pandas(), wanted, check_names=False, check_index_type=False, check_column_type=False
         )
+
+
+HOLES = pd.DataFrame({"time": [1, 1, 2, 3, 3, 3], "sensor": list("pqpqrr"), "value": [5, 0, 4, -7, 2, 8]})
+
+
+@pytest.mark.parametrize("combine", ["mean", "median", "min", "max", "first", "last", "prod", "std"])
+@pytest.mark.parametrize("dtype", ["int64", "float64"])
+def test_frames_of_pivots_have_nan_where_there_is_no_row(combine: str, dtype: str) -> None:
+    frame = HOLES.astype({"value": dtype})
+    P = mn.table(frame).pivot("time", "sensor", "value", combine)
+    expected = frame.pivot_table("value", "time", "sensor", combine)
+    pairs = [(P, expected), (P.T, expected.T), (P[1:], expected[1:]), (2 * P / 4, 2 * expected / 4)]
+    pairs += [(P.copy(), expected), (np.sign(P), np.sign(expected)), (P.persist(), expected)]
+    for found, wanted in pairs:
+        np.testing.assert_array_equal(found.to_pandas().to_numpy(), wanted.to_numpy())
+    filled = frame.pivot_table("value", "time", "sensor", combine, fill_value=-1)
+    np.testing.assert_array_equal(P.to_pandas(fill_value=-1).to_numpy(), filled.to_numpy())
+    assert P.to_pandas(fill_value=0).notna().all(axis=None)
+
+
+def test_frames_of_sums_and_counts_have_zeros_unless_others_are_asked_for() -> None:
+    t = mn.table(HOLES)
+    for values, combine in (("value", "sum"), ("value", "count"), (None, "sum")):
+        P = t.pivot("time", "sensor", values, combine)
+        expected = HOLES.pivot_table("value", "time", "sensor", "sum" if combine == "sum" else "count")
+        assert P.to_pandas().notna().all(axis=None)
+        found = P.to_pandas(fill_value=np.nan)
+        np.testing.assert_array_equal(found.isna().to_numpy(), expected.isna().to_numpy())
+
+
+def test_what_stores_no_zeros_has_none_missing() -> None:
+    P = mn.table(HOLES).pivot("time", "sensor", "value", "mean")
+    for found in (np.maximum(P, 0), P * (P > 3), P + P, P.eliminate_zeros(), P.pattern(float), P > 3):
+        np.testing.assert_array_equal(found.to_pandas().to_numpy(), dense(found))
+
+
+def test_pairs_without_rows_are_shown_blank() -> None:
+    P = mn.table(HOLES).pivot("time", "sensor", "value", "mean")
+    lines = repr(P).splitlines()
+    assert lines[1:4] == ["1  5.0   0.0", "2  4.0", "3       -7.0  5.0"]
+    assert "2  4   0   0" in repr(mn.table(HOLES).pivot("time", "sensor", "value"))

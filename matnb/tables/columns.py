@@ -452,10 +452,12 @@ class Column(ColumnOrders):
         """Compute the most frequent values, ascending; several if equally many."""
         return _values().most_frequent(self)  # type: ignore[no-any-return]
 
-    def corr(self, other: Any) -> float:
+    def corr(self, other: Any, method: str = "pearson") -> float:
         """Compute Pearson's correlation with another column of numbers, of the rows that have both."""
         from matnb.tables.table import Table  # which is made of columns
 
+        if method != "pearson":
+            Table({self.name or "a": self._plain(), getattr(other, "name", "") or "b": other}).corr(method)
         table = Table({"x": self._plain(), "y": other})
         check_order(table[["x"]], table["y"], "the other column")
         return float(np.asarray(table.corr()["y"])[0])

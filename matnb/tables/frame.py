@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
 from matnb.blocks.foreign import is_missing_value
-from matnb.errors import DTypeError, OptionError, suggestion
+from matnb.errors import ColumnError, DTypeError, OptionError, suggestion
 from matnb.io.files import suffix_of
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.location import Location
+from matnb.tables.choosing import is_one_value
 from matnb.tables.columns import Column, TextColumn, as_column
 from matnb.tables.free_names import free_name
 from matnb.tables.outgoing import with_strings
@@ -502,9 +503,7 @@ class FrameMethods:
         b          -1.0      1.0
         """
         if method != "pearson":
-            raise OptionError(
-                f"corr(method={method!r}): t[name].rank() of each for Spearman's, or t.to_pandas().corr"
-            )
+            raise OptionError(f"corr(method={method!r}): {spearman_way(self)}")
         return _matrix_of(self, min_periods, True)
 
     def cov(self: _Frame, min_periods: int = 1, ddof: int = 1, numeric_only: bool = False) -> Table:
@@ -535,6 +534,12 @@ class FrameMethods:
     def size(self: _Frame) -> int:
         """The number of values, missing ones included."""
         return len(self) * len(self.columns)
+
+    def __bool__(self) -> NoReturn:
+        raise OptionError(
+            "the truth value of a table is ambiguous: write len(t) > 0 for whether it has rows, and "
+            "t is not None for whether there is a table"
+        )
 
     @property
     def empty(self: _Frame) -> bool:
@@ -653,6 +658,16 @@ def _matrix_of(frame: _Frame, min_periods: int, correlate: bool, ddof: int = 1) 
     )
 
 
+def spearman_way(frame: _Frame) -> str:
+    """Return what to write for Spearman's correlation: of ranks among the rows that have both values."""
+    names = [name for name, one in frame.items() if is_number(one)][:2]
+    one, two = names if len(names) == 2 else ("a", "b")
+    return (
+        f"u[{one!r}].rank().corr(u[{two!r}].rank()) is Spearman's, with u = t[[{one!r}, {two!r}]].dropna(), "
+        "whose rows have both; t.to_pandas().corr has all methods"
+    )
+
+
 _COMPRESSED = (".gz", ".bz2", ".zip", ".xz", ".zst")
 
 
@@ -671,6 +686,46 @@ def _written(
     save_table(frame, path, sep, decimal)
 
 
+def by_columns(operation: Callable[[Any, Any], Any], is_reflected: bool) -> Callable[[Any, Any], Any]:
+    """Return an operator with one value, or with the columns of another table that are called the same."""
+
+    def method(made: Any, other: Any) -> Any:
+        is_table = isinstance(other, FrameMethods)
+        if is_table and other.columns != made.columns:
+            raise ColumnError(
+                f"{operation.__name__} of tables with the columns {', '.join(made.columns)} and "
+                f"{', '.join(other.columns)}: select the same ones"
+            )
+        if not is_table and not is_one_value(other):
+            raise DTypeError(
+                f"{operation.__name__} of a table and {type(other).__name__}: give one value, or a table; a "
+                'column at a time is t["fare"] * x'
+            )
+
+        def of_column(name: str, one: Any) -> Any:
+            two = other[name] if is_table else other
+            return operation(two, one) if is_reflected else operation(one, two)
+
+        return _each_column(made, of_column)
+
+    return method
+
+
 def of_each(operation: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return an operator of a table that makes a table of the results for its columns."""
-    return lambda table: type(table)({name: operation(one) for name, one in table.items()})
+    return lambda table: _each_column(table, lambda _, one: operation(one))
+
+
+def _each_column(table: Any, of_column: Callable[[str, Any], Any]) -> Any:
+    found = {}
+    for name, one in table.items():
+        try:
+            found[name] = of_column(name, one)
+        except DTypeError as error:
+            numbers = [name for name, other in table.items() if is_number(other)]
+            if is_number(one) or not numbers:
+                raise
+            way = f"t[{numbers[0]!r}]" if len(numbers) == 1 else f"t[{numbers[:3]!r}]"
+            what = "" if repr(name) in str(error) else f"column {name!r}: "
+            raise DTypeError(f"{what}{error}; {way} selects numbers") from None
+    return type(table)(found)

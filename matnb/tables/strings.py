@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from unicodedata import normalize
 
 import numpy as np
@@ -502,6 +502,13 @@ class HasText:
 
     def __radd__(self, other: Any) -> Any:
         return _sum(self, other, lambda one, two: two + one)
+
+    def _refuse(self: Any, *_: object) -> NoReturn:
+        name = f"column {self.name!r}" if self.name else "the column"
+        raise DTypeError(f"{name} is text, of which there is no arithmetic: x.to_float() has the numbers")
+
+    __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = _refuse
+    __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = __pos__ = __abs__ = _refuse
 
 
 def _sum(column: Any, other: Any, join: Callable[[Any, Any], Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, overload
@@ -34,7 +34,7 @@ from matnb.tables.choosing import constant, is_one_value
 from matnb.tables.column_arrays import ColumnArray
 from matnb.tables.columns import Column, TextColumn, as_column, check_length, is_missing
 from matnb.tables.drawing import draw_table
-from matnb.tables.frame import FrameMethods, of_each
+from matnb.tables.frame import FrameMethods, by_columns, of_each
 from matnb.tables.free_names import free_name
 from matnb.tables.group_keys import groupby
 from matnb.tables.groups import keyed
@@ -649,34 +649,11 @@ class Table(FrameMethods):
         return {"text/plain": table_text(*given), "text/html": table_html(*given)}
 
 
-def _by_columns(operation: Callable[[Any, Any], Any], is_reflected: bool) -> Callable[[Table, Any], Table]:
-    # With one value, or with the columns of another table that are called the same.
-    def method(made: Table, other: Any) -> Table:
-        if isinstance(other, Table) and other.columns != made.columns:
-            raise ColumnError(
-                f"{operation.__name__} of tables with the columns {', '.join(made.columns)} and "
-                f"{', '.join(other.columns)}: select the same ones"
-            )
-        if not isinstance(other, Table) and not is_one_value(other):
-            raise DTypeError(
-                f"{operation.__name__} of a table and {type(other).__name__}: give one value, or a table; a "
-                'column at a time is t["fare"] * x'
-            )
-        pairs = (
-            (name, one, other[name] if isinstance(other, Table) else other) for name, one in made.items()
-        )
-        return Table(
-            {name: operation(two, one) if is_reflected else operation(one, two) for name, one, two in pairs}
-        )
-
-    return method
-
-
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
-    setattr(Table, f"__{_name}__", _by_columns(getattr(operator, _name), False))
-    setattr(Table, f"__r{_name}__", _by_columns(getattr(operator, _name), True))
+    setattr(Table, f"__{_name}__", by_columns(getattr(operator, _name), False))
+    setattr(Table, f"__r{_name}__", by_columns(getattr(operator, _name), True))
 for _name in ("lt", "le", "gt", "ge", "and_", "or_", "xor"):
-    setattr(Table, f"__{_name.rstrip('_')}__", _by_columns(getattr(operator, _name), False))
+    setattr(Table, f"__{_name.rstrip('_')}__", by_columns(getattr(operator, _name), False))
 for _name in ("neg", "abs", "invert"):
     setattr(Table, f"__{_name}__", of_each(getattr(operator, _name)))
 

@@ -233,3 +233,17 @@ def test_columns_of_all_types_have_a_size() -> None:
             assert getattr(x, name) == getattr(values, name), name
     with pytest.raises(OptionError, match="one axis"):
         mn.table({"x": OTHERS["times"]})["x"].max(axis=1)
+
+
+@pytest.mark.parametrize("ask", ["t.corr('spearman')", "t['a b'].corr(t['b'], method='spearman')"])
+def test_the_way_to_rank_correlations(ask: str) -> None:
+    random = np.random.default_rng(4)
+    frame = pd.DataFrame({"a b": random.integers(0, 9, 60) / 2, "b": random.normal(size=60)})
+    frame = frame.mask(random.random(frame.shape) > 0.7)
+    names = {"t": mn.table(frame)}
+    with pytest.raises(OptionError) as caught:
+        eval(ask, names)
+    told = str(caught.value).split(": ", 1)[1]
+    names["u"] = eval(told.split("with u = ")[1].split(", whose")[0], names)
+    found = eval(told.split(" is Spearman's")[0], names)
+    assert found == pytest.approx(frame["a b"].corr(frame["b"], method="spearman"))

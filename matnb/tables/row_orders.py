@@ -109,8 +109,9 @@ def _rows_of(nodes: Iterable[Expr], length: int, own: Iterable[Expr]) -> Iterato
     # What values are made of, row by row, but for a table's own columns and what these are made of.
     waiting = list(nodes)
     seen = {*own, *waiting}
+    most = len(seen) + _FAR  # also of a table of many columns
     waiting = [one for one in waiting if one not in own]
-    while waiting and len(seen) < _FAR:
+    while waiting and len(seen) < most:
         node = waiting.pop()
         yield node
         if node not in _earlier:  # beyond lies another order

@@ -183,3 +183,12 @@ def test_a_series_with_an_index_is_told_to_go_by_position(t: mn.Table, index: An
     with pytest.warns(FileContentWarning, match=r"'z'.*reset_index\(drop=True\)"):
         assert t.with_columns(z=series)["z"].tolist() == [1.0, 2.0, 3.0, 4.0]
     assert t.with_columns(z=series.reset_index(drop=True))["z"].tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_rows_of_many_columns_are_followed_too() -> None:
+    wide = mn.table({f"c{number}": [3.0 + number, 1.0, 2.0] for number in range(300)})
+    s = wide.sort_values("c0")
+    with pytest.raises(ShapeError, match="another order"):
+        wide.with_columns(total=s["c1"].cumsum())
+    with pytest.raises(ShapeError, match="another order"):
+        s[wide["c7"] * 2 > 4]

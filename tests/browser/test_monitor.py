@@ -34,7 +34,7 @@ x
 """
 SHORT = """
 %%distmat
-y = mn.iterate(lambda x: A @ (x / 500), mn.ones((1000, 100)), max_iterations=300)[0]
+y = mn.iterate(lambda x: A @ (x / 500), mn.ones((1000, 100)), max_iterations=1500)[0]
 y
 """
 VIEW = "application/vnd.jupyter.widget-view+json"

@@ -652,7 +652,7 @@ class Table(FrameMethods):
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
     setattr(Table, f"__{_name}__", by_columns(getattr(operator, _name), False))
     setattr(Table, f"__r{_name}__", by_columns(getattr(operator, _name), True))
-for _name in ("lt", "le", "gt", "ge", "and_", "or_", "xor"):
+for _name in ("eq", "ne", "lt", "le", "gt", "ge", "and_", "or_", "xor"):
     setattr(Table, f"__{_name.rstrip('_')}__", by_columns(getattr(operator, _name), False))
 for _name in ("neg", "abs", "invert"):
     setattr(Table, f"__{_name}__", of_each(getattr(operator, _name)))

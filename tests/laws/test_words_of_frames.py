@@ -477,6 +477,8 @@ def test_functions_of_the_table_make_columns() -> None:
         abs,
         lambda t: ~t.isna(),
         lambda t: (t > 1) & (t < 3),
+        lambda t: t == 2,
+        lambda t: t != 2,
         lambda t: (t > 2) | t.isna(),
         lambda t: (t > 2) ^ (t > 1),
     ],

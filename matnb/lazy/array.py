@@ -652,7 +652,7 @@ def expression_of_block(block: Block, names: bytes = b"") -> Expr:
 
 
 # What has one of these is asked first what NumPy's functions make of it and a handle.
-_LEADING = ("__matnb_segments__", "__matnb_mask__")
+_LEADING = ("__matnb_segments__", "__matnb_mask__", "__matnb_table__")
 
 
 class DistArray(Methods, Operators, Values):
@@ -973,7 +973,7 @@ class DistArray(Methods, Operators, Values):
         if is_in_matplotlib():
             return getattr(ufunc, method)(*as_numpy(inputs), **as_numpy(options))
         if any(hasattr(type(one), name) for one in inputs for name in _LEADING):
-            return NotImplemented  # a nested array, or a column with a mask, takes others with it
+            return NotImplemented  # a nested array, a table or a column with a mask takes others with it
         return called(ufunc, method, inputs, options)
 
     def __array_function__(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
@@ -46,6 +46,9 @@ class _Frame(Protocol):
 
     @property
     def columns(self) -> tuple[str, ...]: ...
+
+    _keys: tuple[str, ...]
+
     def __len__(self) -> int: ...
     def __getitem__(self, key: Any) -> Any: ...
     def items(self) -> tuple[tuple[str, DistArray | Column], ...]: ...
@@ -53,22 +56,51 @@ class _Frame(Protocol):
     def _rows(self, key: Any) -> Table: ...
     def _replaced(self, columns: Mapping[str, DistArray | Column]) -> Table: ...
     def _of(self, columns: Mapping[str, DistArray | Column]) -> Table: ...
+    def _without_keys(self) -> Table: ...
     def to_matrix(self, columns: Sequence[str] | None = None) -> DistArray: ...
     def to_arrow(self) -> Any: ...
+    def to_numpy(self) -> Any: ...
 
 
 class FrameMethods:
     """Methods of pandas' frames that tables have; each returns a new table or what it found."""
 
+    __matnb_table__ = True  # arrays leave operators with it to this class
+
+    def __array_ufunc__(self: _Frame, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        # Of each column, as operators are; of what is more than elementwise, such as ``t @ w``, the numbers.
+        if method != "__call__" or options or ufunc.nout != 1 or len(inputs) > 2 or ufunc.signature:
+            is_lazy = any(isinstance(one, DistArray) for one in inputs)
+            array = self.to_matrix if is_lazy else self.to_numpy
+            arrays = [array() if one is self else one for one in inputs]
+            return getattr(ufunc, method)(*arrays, **options)
+        if len(inputs) == 1:
+            return of_each(ufunc)(self)
+        is_reflected = not isinstance(inputs[0], FrameMethods)
+        return by_columns(ufunc, is_reflected)(*(inputs[::-1] if is_reflected else inputs))
+
+    # Keys of groups
+
+    def _keyed(self: _Frame, keys: Iterable[str]) -> Table:
+        # Remembers the keys among the columns; without a column beside them they are values themselves.
+        there = tuple(name for name in keys if name in self.columns)
+        self._keys = there if len(there) < len(self.columns) else ()
+        return self  # type: ignore[return-value]
+
+    def _without_keys(self: _Frame) -> Table:
+        # What statistics of the whole table are of.
+        keys = self._keys
+        return self[[name for name in self.columns if name not in keys]] if keys else self  # type: ignore[return-value]
+
     # Missing values
 
     def isna(self: _Frame) -> Table:
         """Return a table of booleans that say where values are missing; ``t.isna().sum()`` counts them."""
-        return self._of({name: as_column(one).isna() for name, one in self.items()})
+        return _of_values(self, lambda one: one.isna())
 
     def notna(self: _Frame) -> Table:
         """Return a table of booleans that say where values are there."""
-        return self._of({name: as_column(one).notna() for name, one in self.items()})
+        return _of_values(self, lambda one: one.notna())
 
     isnull, notnull = isna, notna
 
@@ -98,7 +130,7 @@ class FrameMethods:
         if isinstance(value, Mapping):
             return self._replaced({name: as_column(self[name]).fillna(one) for name, one in value.items()})
         made: dict[str, DistArray | Column] = {}
-        for name, one in self.items():
+        for name, one in self._without_keys().items():
             column = as_column(one)
             if not column.may_miss:
                 continue
@@ -112,11 +144,11 @@ class FrameMethods:
 
     def ffill(self: _Frame) -> Table:
         """Return the table with missing values replaced by the last ones before them."""
-        return self._of({name: as_column(one).ffill()._plain() for name, one in self.items()})
+        return _of_values(self, lambda one: one.ffill()._plain())
 
     def bfill(self: _Frame) -> Table:
         """Return the table with missing values replaced by the first ones after them."""
-        return self._of({name: as_column(one).bfill()._plain() for name, one in self.items()})
+        return _of_values(self, lambda one: one.bfill()._plain())
 
     # Values
 
@@ -138,7 +170,7 @@ class FrameMethods:
         old = to_replace if isinstance(to_replace, list | tuple | Mapping) else [to_replace]
         made = {
             name: as_column(one).replace(to_replace, value)
-            for name, one in self.items()
+            for name, one in self._without_keys().items()
             if all(_may_have(as_column(one), each) for each in old)
         }
         if not made and len(self.columns):
@@ -152,26 +184,23 @@ class FrameMethods:
         """Return a table of booleans: where values are in a list, or in a dict's list of their column."""
         if isinstance(values, Mapping):
             nowhere = asarray(np.zeros(len(self), np.bool_))
-            return self._of(
+            return self._replaced(
                 {
                     name: as_column(one).isin(values[name]) if name in values else nowhere
-                    for name, one in self.items()
+                    for name, one in self._without_keys().items()
                 }
             )
-        made = {}
-        for name, one in self.items():
-            column = as_column(one)
-            made[name] = column.isin([each for each in values if _may_have(column, each)])
-        return self._of(made)
+        return _of_values(self, lambda one: one.isin([each for each in values if _may_have(one, each)]))
 
     def clip(self: _Frame, lower: Any = None, upper: Any = None) -> Table:
         """Return the table with numbers below ``lower`` and above ``upper`` replaced by these."""
-        numbers: Any = [(name, one) for name, one in self.items() if is_number(one) and one.dtype.kind != "b"]
+        values = self._without_keys().items()
+        numbers: Any = [(name, one) for name, one in values if is_number(one) and one.dtype.kind != "b"]
         return self._replaced({name: np.clip(one, lower, upper) for name, one in numbers})
 
     def round(self: _Frame, decimals: int | Mapping[str, int] = 0) -> Table:
         """Return the table with floats rounded, to as many places in all columns or by a dict of columns."""
-        places = decimals if isinstance(decimals, Mapping) else dict.fromkeys(self.columns, decimals)
+        places = decimals if isinstance(decimals, Mapping) else dict.fromkeys(self._named(None), decimals)
         return self._replaced(
             {
                 name: np.round(self[name], count)
@@ -188,14 +217,14 @@ class FrameMethods:
         DTypeError
             For a column of text or of times.
         """
-        texts = [name for name, one in self.items() if isinstance(one, TextColumn)]
+        texts = [name for name, one in self._without_keys().items() if isinstance(one, TextColumn)]
         if texts:
             raise DTypeError(f'abs: column {texts[0]!r} is text; t.select_dtypes("number") are the numbers')
-        return self._of({name: as_column(one).abs() for name, one in self.items()})
+        return _of_values(self, lambda one: one.abs())
 
     def astype(self: _Frame, dtype: Any) -> Table:
         """Return the table with columns converted to a dtype, all to one or by a dict of columns."""
-        wanted = dtype if isinstance(dtype, Mapping) else dict.fromkeys(self.columns, dtype)
+        wanted = dtype if isinstance(dtype, Mapping) else dict.fromkeys(self._named(None), dtype)
         return self._replaced({name: self[name].astype(one) for name, one in wanted.items()})
 
     # Columns
@@ -242,7 +271,9 @@ class FrameMethods:
         twice = [name for place, name in enumerate(new) if name in new[:place]]
         if twice:
             raise OptionError(f"rename: two columns would be named {twice[0]!r}")
-        return self._of({str(name): one for name, (_, one) in zip(new, self.items(), strict=True)})
+        names = {old: str(name) for old, name in zip(self.columns, new, strict=True)}
+        made = self._of({names[old]: one for old, one in self.items()})
+        return made._keyed(names[old] for old in self._keys)
 
     def drop(self: _Frame, labels: Any = None, axis: Any = None, columns: Names | None = None) -> Table:
         """Return the table without some columns.
@@ -289,13 +320,13 @@ class FrameMethods:
 
         if include is None and exclude is None:
             raise OptionError('select_dtypes: give include="number", or exclude')
-        return self._of(
-            {
-                name: one
+        return self[  # type: ignore[no-any-return]
+            [
+                name
                 for name, one in self.items()
                 if (include is None or are(include, one)) and (exclude is None or not are(exclude, one))
-            }
-        )
+            ]
+        ]
 
     def pipe(self: _Frame, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Return what a function gives for the table, and for other arguments."""
@@ -306,8 +337,10 @@ class FrameMethods:
         return self  # type: ignore[return-value]
 
     def reset_index(self: _Frame, drop: bool = True) -> Table:
-        """Return the table, which has no index: keys of groups are columns already."""
-        return self  # type: ignore[return-value]
+        """Return the table, which has no index; keys of groups are columns as any other in it."""
+        made = self._replaced({})
+        made._keys = ()
+        return made
 
     # Rows
 
@@ -421,11 +454,12 @@ class FrameMethods:
 
     def count(self: _Frame) -> Record:
         """Compute how many values are not missing in each column."""
-        return reduced(((name, as_column(one).notna()) for name, one in self.items()), "sum")
+        values = self._without_keys().items()
+        return reduced(((name, as_column(one).notna()) for name, one in values), "sum")
 
     def nunique(self: _Frame, dropna: bool = True) -> Record:
         """Compute the number of distinct values of each column."""
-        return Record({name: as_column(one).nunique(dropna) for name, one in self.items()})
+        return Record({name: as_column(one).nunique(dropna) for name, one in self._without_keys().items()})
 
     def sum(self: _Frame, axis: Any = 0, numeric_only: bool = False) -> Any:
         """Compute the sum of each column of numbers or durations, or with ``axis=1`` that of each row."""
@@ -477,7 +511,7 @@ class FrameMethods:
         """Compute one quantile of each column of numbers, times or durations."""
         columns = {
             name: as_column(one)
-            for name, one in self.items()
+            for name, one in self._without_keys().items()
             if not isinstance(one, TextColumn)
             and one.dtype.kind != "b"
             and (is_number(one) or not numeric_only)
@@ -504,11 +538,11 @@ class FrameMethods:
         """
         if method != "pearson":
             raise OptionError(f"corr(method={method!r}): {spearman_way(self)}")
-        return _matrix_of(self, min_periods, True)
+        return _matrix_of(self._without_keys(), min_periods, True)
 
     def cov(self: _Frame, min_periods: int = 1, ddof: int = 1, numeric_only: bool = False) -> Table:
         """Return covariances of columns of numbers, with their names in a first column; see :meth:`corr`."""
-        return _matrix_of(self, min_periods, False, ddof)
+        return _matrix_of(self._without_keys(), min_periods, False, ddof)
 
     def info(self: _Frame) -> Record:
         """Compute of each column how many values are not missing, and say its type.
@@ -520,7 +554,7 @@ class FrameMethods:
         zone  1 non-null, text
         fare  2 non-null, float64
         """
-        counts = FrameMethods.count(self)
+        counts = FrameMethods.count(FrameMethods.reset_index(self))
         return Record(
             {
                 name: f"{counts[name]:,} non-null, {'text' if isinstance(one, TextColumn) else one.dtype}"
@@ -637,7 +671,13 @@ def _numbers_of(frame: _Frame) -> Any:
     return frame._of({name: one for name, one in frame.items() if is_number(one)})
 
 
+def _of_values(frame: _Frame, make: Callable[[Column], Any]) -> Table:
+    # What is made of each column but keys, which stay as they are.
+    return frame._replaced({name: make(as_column(one)) for name, one in frame._without_keys().items()})
+
+
 def _reduced(frame: _Frame, name: str, axis: Any, numeric_only: bool, **options: Any) -> Any:
+    frame = frame._without_keys()
     if axis in (0, "index", "rows", None):
         return reduced((_numbers_of(frame) if numeric_only else frame).items(), name, **options)
     if axis not in (1, "columns"):
@@ -653,14 +693,14 @@ def _matrix_of(frame: _Frame, min_periods: int, correlate: bool, ddof: int = 1) 
     if not names:
         raise DTypeError("there is no column of numbers to correlate")
     found = covariances(frame.to_matrix(names).astype(np.float64), min_periods, correlate, ddof)
-    return table(
-        {free_name("column", names): names, **{name: found[:, place] for place, name in enumerate(names)}}
-    )
+    label = free_name("column", names)
+    made = table({label: names, **{name: found[:, place] for place, name in enumerate(names)}})
+    return made._keyed([label])
 
 
 def spearman_way(frame: _Frame) -> str:
     """Return what to write for Spearman's correlation: of ranks among the rows that have both values."""
-    names = [name for name, one in frame.items() if is_number(one)][:2]
+    names = [name for name, one in frame._without_keys().items() if is_number(one)][:2]
     one, two = names if len(names) == 2 else ("a", "b")
     return (
         f"u[{one!r}].rank().corr(u[{two!r}].rank()) is Spearman's, with u = t[[{one!r}, {two!r}]].dropna(), "
@@ -717,15 +757,17 @@ def of_each(operation: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _each_column(table: Any, of_column: Callable[[str, Any], Any]) -> Any:
+    # Keys of groups, which pandas has in the index, stay as they are.
+    values = table._without_keys()
     found = {}
-    for name, one in table.items():
+    for name, one in values.items():
         try:
             found[name] = of_column(name, one)
         except DTypeError as error:
-            numbers = [name for name, other in table.items() if is_number(other)]
+            numbers = [name for name, other in values.items() if is_number(other)]
             if is_number(one) or not numbers:
                 raise
             way = f"t[{numbers[0]!r}]" if len(numbers) == 1 else f"t[{numbers[:3]!r}]"
             what = "" if repr(name) in str(error) else f"column {name!r}: "
             raise DTypeError(f"{what}{error}; {way} selects numbers") from None
-    return type(table)(found)
+    return table._replaced(found)

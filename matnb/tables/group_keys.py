@@ -28,7 +28,7 @@ def groupby(
     by: object = None,
     *,
     freq: str | None = None,
-    as_index: bool = False,
+    as_index: bool = True,
     sort: bool = True,
     observed: bool = True,
     dropna: bool = True,
@@ -50,9 +50,13 @@ def groupby(
         groups. Steps of durations are counted from zero.
     keys
         Further keys with names of their own: ``hour=t["pickup"].dt.hour``.
-    as_index, sort, observed, dropna
-        For pandas' sake: keys are columns of the result, in ascending order, of groups that have rows, and
-        none of which is missing.
+    as_index
+        Whether results remember which of their columns are keys, as pandas has them in the index: arithmetic,
+        comparisons and methods of the whole table, such as ``/ 1000`` and ``round``, leave keys as they are,
+        and its statistics, such as ``sum`` and ``corr``, leave them out. With False, and after
+        ``reset_index()``, keys are columns as any other.
+    sort, observed, dropna
+        For pandas' sake: keys are in ascending order, of groups that have rows, and none is missing.
 
     Returns
     -------
@@ -111,9 +115,10 @@ def groupby(
     made = {name for name in found if name not in keys and not _is_column(self, name, found[name])}
     if freq is not None:
         found = _in_steps(found, freq)
-    rest = tuple(name for name in self.columns if name not in found)
+    rest = tuple(name for name in self.columns if name not in found and name not in self._keys)
     complete = {name for name in self._complete.intersection(found) if _is_column(self, name, found[name])}
-    return TableGroups(self, type(self)(found, frozenset(complete)), rest, made_keys=frozenset(made))
+    table = type(self)(found, frozenset(complete))
+    return TableGroups(self, table, rest, made_keys=frozenset(made), as_index=as_index)
 
 
 def _is_column(table: Table, name: str, one: AnyColumn) -> bool:

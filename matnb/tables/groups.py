@@ -76,8 +76,10 @@ class TableGroups(GroupRows):
     """Grouped rows of a table, as returned by ``Table.groupby``.
 
     ``groups["tip"]`` and ``groups[["tip", "fare"]]`` select the columns to aggregate. Each method returns a
-    table with a row per group: its keys, ascending, and its result. Missing values are skipped, as in pandas
-    and polars. ``for key, rows in groups`` goes through groups, and ``get_group`` picks one.
+    table with a row per group: its keys, ascending, and its result. The table remembers which columns are
+    keys: ``/ 1000``, ``round`` and the like leave them as they are, ``sum``, ``corr`` and other statistics of
+    the whole table leave them out. Missing values are skipped, as in pandas and polars. ``for key, rows in
+    groups`` goes through groups, and ``get_group`` picks one.
 
     A result that would be called as a key is ``tip_max`` beside the column ``tip`` as a key; beside what was
     made of that column it keeps its name, and the key is ``tip_key``.
@@ -101,13 +103,15 @@ class TableGroups(GroupRows):
         values: tuple[str, ...],
         is_chosen: bool = False,
         made_keys: frozenset[str] = frozenset(),  # called as what they were made of
+        as_index: bool = True,
     ) -> None:
         self._table, self._keys, self._values, self._is_chosen = table, keys, values, is_chosen
-        self._made_keys = made_keys
+        self._made_keys, self._as_index = made_keys, as_index
         self._known: tuple[Table, Keyed] | None = None
 
     def __getitem__(self, names: str | list[str]) -> TableGroups:
-        found = TableGroups(self._table, self._keys, self._table._named(names), True, self._made_keys)
+        chosen = self._table._named(names)
+        found = TableGroups(self._table, self._keys, chosen, True, self._made_keys, self._as_index)
         found._known = self._known
         return found
 
@@ -369,7 +373,7 @@ class TableGroups(GroupRows):
             word = "" if method == name else method
             values[name if is_free else free_name(name, taken | {*keys, *values}, word)] = one
         made = type(self._table)({**keys, **values}, frozenset(keys))
-        made._keys = tuple(keys)
+        made._keyed(keys if self._as_index else ())
         return made._look() if len(made) <= _MOST_SHOWN else made
 
 

@@ -455,15 +455,16 @@ def _assembled(
     complete = {names[0][name] for name in left._complete} if rows.left_lacks is None else set()
     if rows.right_lacks is None:
         complete |= {names[1][name] for name in right._complete if name not in shared}
-    table = type(left)(made, frozenset(complete))
+    by_keys = {name for pair in keys for name in pair} <= {*left._keys} & {*right._keys}
+    table = type(left)(made, frozenset(complete))._keyed(left._keys if by_keys else ())
     if naming.how != "outer":
         return reordered(table, left) if naming.how == "right" else table
     by = [
         made[names[0][one]] if one == two else _filled(one, rows, left[one], right[two]) for one, two in keys
     ]
     order = order_of(by, [True] * len(by))
-    table = type(left)({name: at_places(one, order) for name, one in made.items()}, table._complete)
-    return reordered(table, left, right)
+    ordered = type(left)({name: at_places(one, order) for name, one in made.items()}, table._complete)
+    return reordered(ordered._keyed(table._keys), left, right)
 
 
 def _filled(name: str, rows: _MeetingRows, one: AnyColumn, two: AnyColumn) -> AnyColumn:

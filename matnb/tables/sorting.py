@@ -139,8 +139,7 @@ def _columns_of(table: Table, by: str | Sequence[str], caller: str) -> tuple[str
 
 def _at(table: Table, places: DistArray) -> Table:
     made = type(table)({name: at_places(one, places) for name, one in table.items()}, table._complete)
-    made._keys = table._keys
-    return reordered(made, table)
+    return reordered(made._keyed(table._keys), table)
 
 
 # One after the other
@@ -239,4 +238,5 @@ def _tables_in_a_row(tables: Sequence[Table], axis: object, join: str) -> Table:
             complete.add(name)
     if not made and any(map(len, tables)):
         raise ShapeError("concat(join='inner'): the tables have no column in common")
-    return type(tables[0])(made, frozenset(complete))
+    keys = tables[0]._keys if len({one._keys for one in tables}) == 1 else ()
+    return type(tables[0])(made, frozenset(complete))._keyed(keys)

@@ -123,7 +123,7 @@ class Table(FrameMethods):
     a         7.0
     """
 
-    _keys: tuple[str, ...] = ()  # of groups, whose results these are
+    _keys: tuple[str, ...] = ()  # of groups, whose results these are: what pandas has in the index
 
     def __init__(
         self, columns: Mapping[str, DistArray | Column], complete: frozenset[str] = frozenset()
@@ -232,7 +232,8 @@ class Table(FrameMethods):
                 raise ColumnError(f"no column {key!r}; {suggestion(key, self._columns)}")
             return self._taken(key)
         if isinstance(key, list) and all(isinstance(one, str) for one in key):
-            return Table({name: self[name] for name in key}, self._complete & set(key))
+            chosen = Table({name: self[name] for name in key}, self._complete & set(key))
+            return chosen._keyed(self._keys)
         if isinstance(key, slice):
             return self._rows(key)
         mask = asarray(key.__matnb_mask__() if isinstance(key, MaskedColumn) else key)
@@ -247,12 +248,14 @@ class Table(FrameMethods):
 
     def _rows(self, key: Any) -> Table:
         made = Table({name: one[key] for name, one in self._columns.items()}, self._complete)
+        made._keyed(self._keys)
         is_other = isinstance(key, DistArray) and (key.dtype.kind in "iu" or len(made) < len(self))
         return reordered(made, self) if is_other else made
 
     def _replaced(self, columns: Mapping[str, DistArray | Column]) -> Table:
-        # With other columns of names that there are.
-        return Table({**self._columns, **columns}, self._complete.difference(columns))
+        # With further columns, or others of names that there are.
+        made = Table({**self._columns, **columns}, self._complete.difference(columns))
+        return made._keyed(self._keys)
 
     @staticmethod
     def _of(columns: Mapping[str, DistArray | Column]) -> Table:
@@ -286,7 +289,7 @@ class Table(FrameMethods):
                 check_order(self, one, f"column {name!r}")
             else:
                 note_given(self, one)
-        return Table({**self._columns, **made}, self._complete.difference(made))
+        return self._replaced(made)
 
     def missing(self, names: Sequence[str] | None = None) -> DistArray:
         """Return a boolean mask of rows with a missing value in the given columns, by default in any."""
@@ -333,7 +336,7 @@ class Table(FrameMethods):
 
     def _named(self, names: Sequence[str] | str | None) -> tuple[str, ...]:
         if names is None:
-            return self.columns
+            return self._without_keys().columns
         found = (names,) if isinstance(names, str) else tuple(names)
         for name in found:
             self[name]
@@ -349,11 +352,9 @@ class Table(FrameMethods):
 
         Ties are ordered by value; rows with a missing value are left out.
         """
-        sizes = self.groupby(list(self.columns) if name is None else name).size("count")
+        sizes = self.groupby(list(self._named(name))).size("count")
         order = np.argsort(-sizes[sizes.columns[-1]], kind="stable")
-        found = sizes._rows(order)
-        found._keys = sizes._keys
-        return found._look()
+        return sizes._rows(order)._look()
 
     def describe(self, include: Any = None, exclude: Any = None) -> Table:
         """Return statistics of every column, as pandas does with ``include="all"``, or of some kinds.
@@ -370,8 +371,9 @@ class Table(FrameMethods):
         >>> t["fare"].compute().tolist()[:4], t["zone"].compute().tolist()[-3:]
         ([3.0, 7.5, 1.5, 6.0], ['2', 'b', '2'])
         """
+        values = self._without_keys()
         is_all = include in (None, "all") and exclude is None
-        return _described(self if is_all else self.select_dtypes(include, exclude))
+        return _described(values if is_all else values.select_dtypes(include, exclude))
 
     def _present(self, name: str) -> DistArray:
         # The values of a column of numbers or times that are there, times as counts of their unit.
@@ -391,7 +393,7 @@ class Table(FrameMethods):
         DTypeError
             For a column of text or times; the message lists the numeric columns.
         """
-        names = self._named(columns)
+        names = self.columns if columns is None else self._named(columns)
         bad = [name for name in names if not _is_numeric(self[name], booleans=True)]
         if bad:
             good = [name for name in self.columns if _is_numeric(self[name], booleans=True)]
@@ -676,7 +678,8 @@ def _described(made: Table) -> Table:
         evaluator().persist([one.expression for one in handles])
     counted = len(numbers) < len(made.columns)
     statistics = [*_STATISTICS, *(_OF_COUNTS if counted else ())]
-    found: dict[str, object] = {free_name("statistic", made.columns): statistics}
+    label = free_name("statistic", made.columns)
+    found: dict[str, object] = {label: statistics}
     for name, one in made.items():
         if name not in numbers:
             found[name] = _counted(made, name)
@@ -687,7 +690,7 @@ def _described(made: Table) -> Table:
             found[name] = [*texts, *[None] * (len(_OF_COUNTS) if counted else 0)]
         else:
             found[name] = np.append(values, [np.nan] * (len(_OF_COUNTS) if counted else 0))
-    return table(found)
+    return table(found)._keyed([label])
 
 
 def _is_counted(one: DistArray | Column) -> bool:

@@ -169,9 +169,7 @@ def counted(column: Column, name: str, normalize: bool, ascending: bool, dropna:
     order = np.argsort(counts if ascending else -counts, kind="stable")
     shown = free_name("proportion" if normalize else "count", [name])
     counts = counts / counts.sum() if normalize else counts
-    found = Table({name: as_column(keys)._plain(), shown: counts})._rows(order)
-    found._keys = (name,)
-    return found._look()
+    return Table({name: as_column(keys)._plain(), shown: counts})._keyed([name])._rows(order)._look()
 
 
 def most_frequent(column: Column) -> npt.NDArray[Any]:

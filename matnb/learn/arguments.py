@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -77,6 +78,11 @@ def check_hessian(size: int, estimator: str) -> None:
             f"{estimator}: solver='newton-cholesky' would store a Hessian of {size} x {size}, "
             f"{bytes_text(num_bytes)} of {bytes_text(SHIP_BYTES)} at most; use solver='lbfgs'"
         )
+
+
+def fits_one_worker(*shape: int) -> bool:
+    """Tell whether one process takes float64 numbers of a shape: up to 64 MB."""
+    return 8 * math.prod(shape) <= SHIP_BYTES
 
 
 def names_of(X: ArrayLike) -> npt.NDArray[np.object_] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+from matnb.errors import TooLargeError
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.decompositions import lstsq
 from matnb.learn.arguments import real, rows_from, targets_from, weights_from
@@ -88,7 +89,13 @@ class LinearRegression(LinearRegressor):
                 intercept=given.intercept(coef).astype(rows.dtype),
                 n_features_in=p,
             )
-        w, _, rank, values = lstsq(given.X, given.y)
+        try:
+            w, _, rank, values = lstsq(given.X, given.y)
+        except TooLargeError:
+            raise TooLargeError(
+                f"LinearRegression of X of shape {rows.shape}: one worker decomposes up to 64 MB; "
+                "mn.learn.Ridge(alpha=0) takes any number of features"
+            ) from None
         coef = w.T
         self._learn(
             coef=coef.astype(rows.dtype),

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from matnb.errors import OptionError
+from matnb.errors import OptionError, TooLargeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.learn.arguments import real, rows_from, seed_from, whole
@@ -104,7 +104,13 @@ class PCA(PrincipalComponents):
             self._rounds(rows, k),
             seed_from(self.random_state, "PCA"),
         )
-        found = spectrum(rows, mean, solver, k, options)
+        try:
+            found = spectrum(rows, mean, solver, k, options)
+        except TooLargeError:
+            raise TooLargeError(
+                f"PCA(svd_solver={solver!r}) of X of shape {rows.shape}: one worker decomposes up to 64 MB; "
+                "find some components, as with n_components=10, svd_solver='randomized'"
+            ) from None
         variances = found.values**2 / (n - 1)
         is_whole = solver in ("full", "covariance_eigh")
         total = variances.sum() if is_whole else rows.var(axis=0, ddof=1).sum()

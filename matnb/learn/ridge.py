@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from matnb.errors import OptionError, ShapeError
+from matnb.errors import OptionError, ShapeError, TooLargeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
+from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.mapping import replicated
-from matnb.learn.arguments import one_of, real, rows_from, targets_from, weights_from, whole
+from matnb.learn.arguments import fits_one_worker, one_of, real, rows_from, targets_from, weights_from, whole
 from matnb.learn.centering import Centered, centered, conjugate_least_squares
 from matnb.learn.linear_model import LinearRegressor
 
@@ -35,8 +36,8 @@ class Ridge(LinearRegressor):
     tol
         "sparse_cg" stops when the norm of the gradient is at most this fraction of that at 0.
     solver
-        "cholesky", by the Gram matrix of the columns, or of the rows if these are fewer; "sparse_cg",
-        conjugate gradients; "auto" takes the first for dense X, the second for sparse X.
+        "cholesky", by the Gram matrix of the columns, or of the rows if these are fewer, of up to 64 MB;
+        "sparse_cg", conjugate gradients; "auto" takes the first for dense X where it can, else the second.
 
     Attributes
     ----------
@@ -101,8 +102,15 @@ class Ridge(LinearRegressor):
         weights = None if sample_weight is None else weights_from(sample_weight, rows, "Ridge")
         alphas, p = _alphas(self.alpha, targets), rows.shape[1]
         solver = one_of(self.solver, "solver", "Ridge", ("auto", "cholesky", "sparse_cg"))
+        shorter = p if rows.sparse else min(rows.shape)  # length of the Gram matrix
+        fits = fits_one_worker(shorter, shorter)
+        if solver == "cholesky" and not fits:
+            raise TooLargeError(
+                f'Ridge(solver="cholesky") of X of shape {rows.shape}: one worker decomposes the '
+                f'{shorter:,} x {shorter:,} products, of up to 64 MB; choose solver="sparse_cg"'
+            )
         if solver == "auto":
-            solver = "sparse_cg" if rows.sparse else "cholesky"
+            solver = "cholesky" if fits and not rows.sparse else "sparse_cg"
         tol = real(self.tol, "tol", "Ridge")
         most = 10 * p if self.max_iter is None else whole(self.max_iter, "max_iter", "Ridge")
         given, taken = centered(rows, targets, weights, bool(self.fit_intercept)), None
@@ -127,18 +135,41 @@ def _alphas(alpha: object, targets: DistArray) -> Floats:
 
 def _by_products(given: Centered, alphas: Floats) -> DistArray:
     if given.X.sparse or given.X.shape[0] >= given.X.shape[1]:
-        moments = given.back(given.y)
-        return cast(DistArray, replicated(_solved, given.gram(), moments, alphas))
+        return _solution(given.gram(), given.back(given.y), alphas)
     # (X'X + alpha)^-1 X' = X' (X X' + alpha)^-1
-    return given.X.T @ replicated(_solved, given.X @ given.X.T, given.y, alphas, like=np.zeros(given.y.shape))
+    return given.X.T @ _solution(given.X @ given.X.T, given.y, alphas)
 
 
-def _solved(products: Floats, right: Floats, alphas: Floats) -> Floats:
+def _solution(products: DistArray, right: DistArray, alphas: Floats) -> DistArray:
+    if fits_one_worker(*right.shape):
+        return cast(DistArray, replicated(_solved, products, right, alphas, like=np.zeros(right.shape)))
+    # Of more targets than one worker takes, which are many.
+    like = np.zeros(products.shape[0]), np.broadcast_to(0.0, products.shape)
+    values, vectors = cast(Any, replicated(_eigenpairs, products, like=like))
+    shares = where(values[:, None] + alphas > _least(values), 1 / (values[:, None] + alphas), 0.0)
+    return cast(DistArray, vectors @ (shares * (vectors.T @ right)))
+
+
+def _eigenpairs(products: Floats) -> tuple[Floats, Floats]:
+    _check_finite(products)
+    values, vectors = np.linalg.eigh(products)
+    return values, vectors
+
+
+def _least(values: Any) -> Any:
+    return len(values) * np.finfo(float).eps * np.maximum(values[-1], 0.0)
+
+
+def _check_finite(products: Floats) -> None:
     if not np.isfinite(products).all():
         raise OptionError(
             "Ridge: products of features are beyond float64, as are squares of numbers above 1e154: divide "
             "each feature by its largest number"
         )
+
+
+def _solved(products: Floats, right: Floats, alphas: Floats) -> Floats:
+    _check_finite(products)
     if alphas.ndim == 0 and alphas > 0:
         try:
             return cho_solve(cho_factor(products + alphas * np.eye(len(products))), right)
@@ -146,7 +177,7 @@ def _solved(products: Floats, right: Floats, alphas: Floats) -> Floats:
             pass
     # One decomposition for all penalties; along what is 0 but for rounding, the shortest.
     values, vectors = np.linalg.eigh(products)
-    least = len(values) * np.finfo(float).eps * max(values[-1], 0.0)
+    least = _least(values)
     sums = (values[:, None] if right.ndim == 2 else values) + alphas
     shares = np.where(sums > least, 1 / np.where(sums > least, sums, 1.0), 0.0)
     return vectors @ (shares * (vectors.T @ right))

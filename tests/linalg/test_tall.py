@@ -158,5 +158,5 @@ def test_bad_input(call: Callable[[mn.DistArray], object], kind: type[Exception]
 def test_slabs_above_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decompositions, "SHIP_BYTES", 1_000)
     for call in (np.linalg.qr, np.linalg.svdvals, lambda x: np.linalg.lstsq(x, x[:, 0])):
-        with pytest.raises(TooLargeError, match="give fewer columns"):
+        with pytest.raises(TooLargeError, match=r"the shorter axis has length [78], of which"):
             call(mn.asarray(X))

@@ -30,12 +30,12 @@ _NEAREST = {
     "solve": "mn.linalg.cg, minres and gmres solve large systems",
     "inv": "solve a system instead, as with mn.linalg.cg(A, b)",
     "lstsq": "mn.linalg.lsqr(X, y) takes large matrices, dense or sparse",
-    "svd": "mn.linalg.svds finds some singular values and vectors; X.T @ X of a tall X is small",
-    "qr": "X.T @ X of a tall X is small",
+    "svd": "mn.linalg.svds(x, k=6) finds some singular values and vectors; X.T @ X of a tall X is small",
+    "qr": "np.linalg.cholesky(X.T @ X, upper=True) is R of a tall X but for signs",
     "det": "scipy.sparse.linalg.splu(A.to_scipy().tocsc()) has a sparse one in its factors",
 }  # fmt: skip
-_NEAREST |= dict.fromkeys(("pinv", "matrix_rank"), _NEAREST["svd"]) | {"slogdet": _NEAREST["det"]}
-_OF_EIGENPAIRS = "mn.linalg.eigsh finds some eigenpairs of a large symmetric matrix"
+_NEAREST |= dict.fromkeys(("svdvals", "pinv", "matrix_rank"), _NEAREST["svd"]) | {"slogdet": _NEAREST["det"]}
+_OF_EIGENPAIRS = "mn.linalg.eigsh(x, k=6) finds some eigenpairs of a large symmetric matrix"
 Shape = tuple[int, ...]
 Numbers = npt.NDArray[Any]
 
@@ -161,17 +161,18 @@ def solve(a: ArrayLike, b: ArrayLike, /) -> DistArray:
     of its operations. For a numerically singular matrix the error names the first column that depends on
     others.
     """
-    if _is_large(given := expression_of(a)):
-        return _solved_by_panels(given, expression_of(b))
+    given, columns = expression_of(a), expression_of(b)
+    if _is_large(given) or (given.ndim == 2 and _is_large(columns)):
+        return _solved_by_panels(given, columns)
     left, right = _matrices("solve", a, b, square=True)
-    columns = right.shape if right.ndim == 1 else right.shape[-2:]
-    if not columns or columns[0] != left.shape[-1]:
+    lengths = right.shape if right.ndim == 1 else right.shape[-2:]
+    if not lengths or lengths[0] != left.shape[-1]:
         raise ShapeError(
             f"solve: shapes {left.shape} and {right.shape}: the right-hand side needs one row for "
             "each column of the matrix"
         )
-    batch = broadcast_shapes(left.shape[:-2], right.shape[: right.ndim - len(columns)], name="solve")
-    return _called(np.linalg.solve, [left, right], [(*batch, *columns)], batch=batch)[0]
+    batch = broadcast_shapes(left.shape[:-2], right.shape[: right.ndim - len(lengths)], name="solve")
+    return _called(np.linalg.solve, [left, right], [(*batch, *lengths)], batch=batch)[0]
 
 
 @implements(np.linalg.cholesky)
@@ -267,23 +268,33 @@ def svd(
     """
     if not compute_uv:
         return svdvals(a)
-    node = expression_of(a)
     if not full_matrices and not hermitian:
-        if _is_tall(node):
-            _check_width("svd", node)
-            return SingularValues(*_singular_triplets(node))
-        if _is_tall(turned := _turned(node)):
-            V, S, Uh = svd(DistArray(turned), full_matrices=False)
-            return SingularValues(Uh.T, S, V.T)
+        return _short_svd("svd", DistArray(expression_of(a)))
     nodes = _matrices("svd", a, square=bool(hermitian))
+    return _svd_on_one_worker(nodes, bool(full_matrices), bool(hermitian))
+
+
+def _short_svd(name: str, matrix: DistArray) -> SingularValues:
+    # With full_matrices=False, for what a user called by this name.
+    node = matrix.expression
+    if _is_tall(node):
+        _check_width(name, node)
+        return SingularValues(*_singular_triplets(node))
+    if _is_tall(turned := _turned(node)):
+        _check_width(name, turned, given=node)
+        V, S, Uh = _singular_triplets(turned)
+        return SingularValues(Uh.T, S, V.T)
+    return _svd_on_one_worker(_matrices(name, matrix), False, False)
+
+
+def _svd_on_one_worker(nodes: Sequence[Expr], is_full: bool, hermitian: bool) -> SingularValues:
     *batch, m, n = nodes[0].shape
     short = min(m, n)
-    left, right = ((m, m), (n, n)) if full_matrices else ((m, short), (short, n))
+    left, right = ((m, m), (n, n)) if is_full else ((m, short), (short, n))
     shapes = [(*batch, *left), (*batch, short), (*batch, *right)]
     found = _called(
-        np.linalg.svd, nodes, shapes, batch=tuple(batch),
-        full_matrices=bool(full_matrices), hermitian=bool(hermitian),
-    )  # fmt: skip
+        np.linalg.svd, nodes, shapes, batch=tuple(batch), full_matrices=is_full, hermitian=hermitian
+    )
     return SingularValues(*found)
 
 
@@ -292,7 +303,7 @@ def svdvals(x: ArrayLike, /) -> DistArray:
     """``numpy.linalg.svdvals``, of up to 64 MB, or tall or wide; stacks are split along the first axis."""
     for node in (given := expression_of(x), _turned(given)):
         if _is_tall(node):
-            _check_width("svdvals", node)
+            _check_width("svdvals", node, given=given)
             return svdvals(_triangle_of(node))
     nodes = _matrices("svdvals", x)
     *batch, m, n = nodes[0].shape
@@ -378,8 +389,10 @@ def _turned(node: Expr) -> Expr:
 def lstsq(a: ArrayLike, b: ArrayLike, rcond: object = None) -> LeastSquaresFit:
     """``numpy.linalg.lstsq`` of matrices of up to 64 MB, or tall or wide ones of any size, as :func:`qr`.
 
-    If columns are linearly dependent, it is the minimum-norm solution, by an SVD. Residuals are returned for
-    every matrix with more rows than columns, even if it is rank-deficient, where NumPy returns none.
+    There may be any number of right-hand sides: many of them are multiplied, where they are stored, with the
+    singular vectors of the matrix. If columns are linearly dependent, it is the minimum-norm solution, by an
+    SVD. Residuals are returned for every matrix with more rows than columns, even if it is rank-deficient,
+    where NumPy returns none.
     """
     left, right = expression_of(a), expression_of(b)
     if left.ndim != 2 or right.ndim not in (1, 2) or left.shape[0] != right.shape[0]:
@@ -413,8 +426,10 @@ def _is_tall(node: Expr) -> bool:
     return len(slab_cuts(node.shape, _inexact_of(node))) > 2
 
 
-def _check_width(name: str, *nodes: Expr) -> None:
+def _check_width(name: str, *nodes: Expr, given: Expr | None = None) -> None:
     """Refuse tall matrices side by side of whose slabs, higher than wide, one is above the limit of a worker.
+
+    What was given, where a transpose of it is decomposed, is what the message names.
 
     Raises
     ------
@@ -425,10 +440,10 @@ def _check_width(name: str, *nodes: Expr) -> None:
     height = max(stop - start for start, stop in pairwise(triangles.cuts))
     num_bytes = height * triangles.width * triangles.dtype.itemsize
     if num_bytes > SHIP_BYTES:
-        shapes = " and ".join(str(one.shape) for one in nodes)
+        shapes = " and ".join(str(one.shape) for one in ([given] if given else nodes))
         raise TooLargeError(
-            f"{name} of shape {shapes}: {height:,} rows, decomposed at a time on one worker, take "
-            f"{bytes_text(num_bytes)}, over {bytes_text(SHIP_BYTES)}: give fewer columns"
+            f"{name} of shape {shapes}: the shorter axis has length {triangles.width:,}, of which one worker "
+            f"decomposes blocks of {bytes_text(num_bytes)}, over {bytes_text(SHIP_BYTES)}; {_NEAREST[name]}"
         )
 
 
@@ -495,16 +510,38 @@ def _least_squares(a: Expr, b: Expr, rcond: float | None) -> tuple[DistArray, ..
     given, right = DistArray(a), DistArray(b)
     beside = SlabTriangles((a, b), element)
     turned = expression_of(given.T.conj())
-    if a.size and len(beside.cuts) > 2:
+    is_tall = a.size and len(beside.cuts) > 2
+    if right.shape[1] > max(columns, _MANY) if is_tall else _bytes_of(b) > SHIP_BYTES:
+        return _by_singular_vectors(given, right, bound, element)
+    if is_tall:
         _check_width("lstsq", a, b)
         triangle = _triangle_of(a, b)
         given, right = triangle[:, :columns], triangle[:, columns:]
     elif _is_tall(turned):
-        _check_width("lstsq", turned)
+        _check_width("lstsq", turned, given=a)
         Q, R = _basis_and_triangle(turned)
         x, *others = _solved(R.T.conj(), right, bound, element, False)
         return Q @ x, *others
     return _solved(given, right, bound, element, rows > columns)
+
+
+_MANY = 64  # right-hand sides
+
+
+def _by_singular_vectors(
+    a: DistArray, b: DistArray, rcond: float, element: np.dtype
+) -> tuple[DistArray, ...]:
+    # a = U diag(s) V', x = V diag(1/s) U' b, where s is not 0 beside the largest: b is in products alone.
+    left, right = wrap(astype(a.expression, element)), wrap(astype(b.expression, element))
+    U, s, Vh = _short_svd("lstsq", left)
+    least = (rcond if rcond >= 0 else np.finfo(element).eps) * s.max(initial=0)
+    kept = s > least
+    shares: Any = recorded(np.where)(kept, 1 / s, 0)
+    x = Vh.T.conj() @ (shares[:, None] * (U.T.conj() @ right))
+    rows, columns = a.shape
+    rest = abs(right - left @ x)
+    residuals = (rest * rest).sum(axis=0) if rows > columns else zeros(0, s.dtype)
+    return x, residuals, kept.sum().astype(np.int32), s
 
 
 def _solved(

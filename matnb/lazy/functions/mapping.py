@@ -519,7 +519,12 @@ def replicated(
         num_bytes = node.size * node.dtype.itemsize
         if num_bytes > SHIP_BYTES:
             raise TooLargeError(
-                f"argument {place} of {name}, of shape {node.shape}, takes {bytes_text(num_bytes)}: "
+                f"one worker needs all of an array of shape {node.shape} here, {bytes_text(num_bytes)}, over "
+                f"{bytes_text(SHIP_BYTES)}: choose a solver without it"
+                if str(getattr(named, "__module__", "")).startswith(
+                    "matnb."
+                )  # nobody called this by its name
+                else f"argument {place} of {name}, of shape {node.shape}, takes {bytes_text(num_bytes)}: "
                 f"mn.replicated is for arrays of up to {bytes_text(SHIP_BYTES)}; reduce first, as in X.T @ X"
             )
     function = portable(fn, name, "mn.replicated")

@@ -19,6 +19,7 @@ from matnb.tables.columns import Column, TextColumn, as_column
 from matnb.tables.free_names import free_name
 from matnb.tables.outgoing import with_strings
 from matnb.tables.places import RowsByLabel, RowsByPlace, ValueAt
+from matnb.tables.row_orders import check_keys
 from matnb.tables.summaries import Record, covariances, is_number, of_numbers, reduced
 from matnb.tables.values import duplicated
 
@@ -736,6 +737,8 @@ def by_columns(operation: Callable[[Any, Any], Any], is_reflected: bool) -> Call
                 f"{operation.__name__} of tables with the columns {', '.join(made.columns)} and "
                 f"{', '.join(other.columns)}: select the same ones"
             )
+        if is_table:
+            check_keys(made, other, operation.__name__)
         if not is_table and not is_one_value(other):
             raise DTypeError(
                 f"{operation.__name__} of a table and {type(other).__name__}: give one value, or a table; a "

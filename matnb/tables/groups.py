@@ -21,6 +21,7 @@ from matnb.tables.free_names import free_name
 from matnb.tables.group_rows import GroupRows
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pandas_names import OF_GROUPS, no_table_name
+from matnb.tables.row_orders import reordered
 from matnb.tables.rows import at_places
 from matnb.tables.times import TimeColumn
 
@@ -373,7 +374,8 @@ class TableGroups(GroupRows):
             word = "" if method == name else method
             values[name if is_free else free_name(name, taken | {*keys, *values}, word)] = one
         made = type(self._table)({**keys, **values}, frozenset(keys))
-        made._keyed(keys if self._as_index else ())
+        made = reordered(made._keyed(keys), self._table)
+        made = made if self._as_index else made.reset_index()
         return made._look() if len(made) <= _MOST_SHOWN else made
 
 

@@ -458,7 +458,7 @@ def _assembled(
     by_keys = {name for pair in keys for name in pair} <= {*left._keys} & {*right._keys}
     table = type(left)(made, frozenset(complete))._keyed(left._keys if by_keys else ())
     if naming.how != "outer":
-        return reordered(table, left) if naming.how == "right" else table
+        return reordered(table, left) if naming.how == "right" or table._keys else table
     by = [
         made[names[0][one]] if one == two else _filled(one, rows, left[one], right[two]) for one, two in keys
     ]

@@ -239,4 +239,5 @@ def _tables_in_a_row(tables: Sequence[Table], axis: object, join: str) -> Table:
     if not made and any(map(len, tables)):
         raise ShapeError("concat(join='inner'): the tables have no column in common")
     keys = tables[0]._keys if len({one._keys for one in tables}) == 1 else ()
-    return type(tables[0])(made, frozenset(complete))._keyed(keys)
+    found = type(tables[0])(made, frozenset(complete))._keyed(keys)
+    return reordered(found, *tables) if keys else found

@@ -124,6 +124,7 @@ class Table(FrameMethods):
     """
 
     _keys: tuple[str, ...] = ()  # of groups, whose results these are: what pandas has in the index
+    _key_columns: Table | None = None  # of the same rows, also where further columns took their place
 
     def __init__(
         self, columns: Mapping[str, DistArray | Column], complete: frozenset[str] = frozenset()
@@ -250,7 +251,7 @@ class Table(FrameMethods):
         made = Table({name: one[key] for name, one in self._columns.items()}, self._complete)
         made._keyed(self._keys)
         is_other = isinstance(key, DistArray) and (key.dtype.kind in "iu" or len(made) < len(self))
-        return reordered(made, self) if is_other else made
+        return reordered(made, self) if is_other or made._keys else made
 
     def _replaced(self, columns: Mapping[str, DistArray | Column]) -> Table:
         # With further columns, or others of names that there are.

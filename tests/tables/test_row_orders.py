@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import matnb as mn
 from matnb.errors import FileContentWarning, ShapeError
+from matnb.tables import row_orders
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -192,3 +194,116 @@ def test_rows_of_many_columns_are_followed_too() -> None:
         wide.with_columns(total=s["c1"].cumsum())
     with pytest.raises(ShapeError, match="another order"):
         s[wide["c7"] * 2 > 4]
+
+
+# Results of groups with other keys
+
+
+@pytest.fixture(scope="module")
+def sales() -> mn.Table:
+    return mn.table(
+        {
+            "year": [2024, 2023, 2024, 2023, 2024, 2023, 2022, 2022],
+            "month": [1, 2, 2, 3, 3, 1, 1, 2],
+            "city": ["a", "b", "c", "a", "b", "d", "x", "y"],
+            "eur": [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0],
+        }
+    )
+
+
+def of_year(t: Any, year: int, by: Any = "month") -> Any:
+    return t[t["year"] == year].groupby(by)[["eur"]].sum()
+
+
+COMBINATIONS: list[Callable[[mn.Table, mn.Table], Any]] = [
+    lambda a, b: a - b,
+    lambda a, b: a["eur"] - b["eur"],
+    lambda a, b: a["eur"] > 2 * b["eur"],
+    lambda a, b: np.where(a["eur"] > 20, b["eur"], 0.0),
+    lambda a, b: a.assign(m=b["eur"]),
+    lambda a, b: a.with_columns(m=b["eur"].cumsum()),
+    lambda a, b: a[b["eur"] > 30],
+    lambda a, b: a.groupby(b["eur"] > 30).size(),
+    lambda a, b: a.nlargest(3, a.columns[0])["eur"] / b.nlargest(3, b.columns[0])["eur"],
+    lambda a, b: a.tail(2)["eur"] - b.tail(2)["eur"],
+    lambda a, b: (a / 2).assign(m=np.sqrt(b)["eur"]),
+    lambda a, b: a.reset_index()["eur"] - b.reset_index()["eur"],
+    lambda a, b: a.rename(columns={"eur": "x"})["x"] - b["eur"],
+]
+
+
+@pytest.mark.parametrize("combine", COMBINATIONS)
+def test_results_of_groups_with_other_keys_are_not_combined(
+    sales: mn.Table, combine: Callable[[mn.Table, mn.Table], Any]
+) -> None:
+    a, b = of_year(sales, 2024, "city"), of_year(sales, 2023, "city")
+    assert a.shape == b.shape
+    with pytest.raises(
+        ShapeError, match=r'keys: a\.merge\(b, on="city", how="outer"\)|in diff|another order'
+    ):
+        combine(a, b)
+    combine(a, a)
+    equal = of_year(sales, 2024), of_year(sales, 2023)  # months 1 to 3
+    combine(*equal)
+
+
+def test_results_of_groups_with_equal_keys_are_combined_as_in_pandas(sales: mn.Table) -> None:
+    frame = sales.to_pandas()
+    for combine in COMBINATIONS[:2]:
+        found = combine(of_year(sales, 2024), of_year(sales, 2023))
+        expected = combine(of_year(frame, 2024), of_year(frame, 2023))
+        values = found["eur"] if isinstance(found, mn.Table) else found
+        assert values.tolist() == np.asarray(expected).ravel().tolist()
+    g = sales.groupby("month")["eur"]
+    assert (g.sum()["eur"] / g.count()["eur"]).tolist() == g.mean()["eur"].tolist()
+    by_day = sales.assign(day=sales["month"] + 0).groupby("day")["eur"].sum()
+    assert (by_day["eur"] - g.sum()["eur"]).tolist() == [0.0] * 3  # equal keys of other names
+    assert (g.sum()["eur"] - g.sum().sort_values("month")["eur"]).tolist() == [0.0] * 3
+    found, expected = (
+        of_year(t, 2024, "city").merge(of_year(t, 2023, "city"), on="city", how="outer")
+        for t in (sales, frame)
+    )
+    pd.testing.assert_frame_equal(found.to_pandas(), expected.reset_index(), check_dtype=False)
+    both = [of_year(sales, year).merge(g.size(), on="month", how="left") for year in (2024, 2023)]
+    assert (both[0]["eur"] - both[1]["eur"]).tolist() == [-50.0, 10.0, 10.0]
+
+
+def test_rows_of_groups_are_not_those_of_the_table(sales: mn.Table) -> None:
+    g = sales.groupby("city")["eur"].sum()  # b has two rows, a two
+    ids = sales.assign(id=np.arange(8)[::-1]).groupby("id")["eur"].sum()
+    assert len(ids) == len(sales)
+    for use in (
+        lambda: sales["eur"] - ids["eur"],
+        lambda: sales.assign(total=ids["eur"]),
+        lambda: ids[sales["eur"] > 20],
+    ):
+        with pytest.raises(ShapeError, match="order"):
+            use()
+    assert (g["eur"] * np.arange(len(g))).tolist()[1] == 70.0
+    assert (sales["eur"] - sales.groupby("city")["eur"].transform("sum")).tolist()[0] == -40.0
+
+
+def test_counts_are_combined_by_their_keys(sales: mn.Table) -> None:
+    one, two = sales["city"].value_counts(), sales.head(6)["city"].value_counts()
+    with pytest.raises(ShapeError, match=r'sub of tables with different keys: a\.merge\(b, on="city"'):
+        one - two
+    with pytest.raises(ShapeError, match="different keys"):
+        sales["year"].value_counts() / sales["year"].value_counts(ascending=True)
+    assert (one - one.copy())["count"].tolist() == [0] * 6
+    pairs = sales.groupby(["year", "month"])[["eur"]].sum()
+    with pytest.raises(ShapeError, match=r'on=\["year", "month"\]'):
+        pairs - pairs.sort_values("eur", ascending=False)
+    assert ((pairs - pairs.sort_values(["year", "month"]))["eur"] == 0).all()
+
+
+def test_keys_do_not_keep_tables_alive(sales: mn.Table) -> None:
+    gc.collect()
+    before = len(row_orders._orders), len(row_orders._keys)
+    for scale in range(3):
+        g = sales.assign(key=sales["month"] * 10 + scale).groupby(["key", "year"])[["eur"]].sum()
+        g = g.assign(key=g["eur"] + scale).sort_values("eur")[g.sort_values("eur")["eur"] > 1]
+        del g
+    gc.collect()
+    after = len(row_orders._orders), len(row_orders._keys)
+    assert after[0] <= before[0] + 8
+    assert after[1] <= before[1] + 8

@@ -18,6 +18,7 @@ from matnb.backend.performer import Performed
 from matnb.backend.worker import Failed, TaskFailed
 from matnb.blocks.formats import Block, Csr, Dense, Empty, csr_block, freeze
 from matnb.blocks.kernels.elementwise import Link
+from matnb.program.kinds import PRODUCT
 from matnb.program.operators import Fused, Join, Multiply
 from matnb.program.plan import Step, Task
 from matnb.program.program import Batch, Iterate, Program
@@ -242,9 +243,7 @@ def power_program(
             Step(written(np.array(0.5)), ()),
             Step(half, (len(owners) + 2, len(owners) + 3)),
         )
-        tasks.append(
-            Task(f"y{place}", steps, (f"A{place}", *(f"x{one}" for one in places)), owner, "product")
-        )
+        tasks.append(Task(f"y{place}", steps, (f"A{place}", *(f"x{one}" for one in places)), owner, PRODUCT))
     states, firsts, ends = (tuple(f"{name}{place}" for place in places) for name in ("x", "first", "y"))
     loop = Iterate(
         (states,), (firsts,), (ends,), "limit", None, "iteration", "taken", (Batch(tuple(tasks), ends),)

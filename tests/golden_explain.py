@@ -58,7 +58,7 @@ class Desk:
         node = array.expression
         planned, optimized = self.planner.plan({"value": node}, {})
         timed = [
-            TaskTimed(task.key, task.kind, task.owner, 0.001 * (place + 1), 1, 1, 8_000)
+            TaskTimed(task.key, task.kind.name, task.owner, 0.001 * (place + 1), 1, 1, 8_000)
             for place, task in enumerate(planned.tasks)
         ]
         made = planned.outputs[optimized[node]]

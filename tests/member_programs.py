@@ -14,6 +14,7 @@ from matnb.backend.executor import StepMemory, execute
 from matnb.blocks.formats import Block, Dense, Empty, csr_block, to_numpy
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.one_pass import Share
+from matnb.program.kinds import MAP
 from matnb.program.operators import Finish, Fused, Join, Multiply, Operator
 from matnb.program.plan import Step, Task
 from matnb.program.program import Batch, Iterate, Program
@@ -46,7 +47,7 @@ def constant(value: float, dtype: np.dtype = FLOAT) -> Operator:
 
 
 def task(key: str, owner: int, inputs: Sequence[str], *steps: tuple[Operator, tuple[int, ...]]) -> Task:
-    return Task(key, tuple(Step(operator, places) for operator, places in steps), tuple(inputs), owner, "map")
+    return Task(key, tuple(Step(operator, places) for operator, places in steps), tuple(inputs), owner, MAP)
 
 
 def limit(count: int, owner: int = 0) -> tuple[dict[str, Block], dict[str, int]]:

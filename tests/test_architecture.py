@@ -114,6 +114,7 @@ ONE_IMPORTER = {
     "matnb/pictures/nested.py": ANOTHER_ROOM,
     "matnb/pictures/splits.py": ANOTHER_ROOM,
     "matnb/pictures/simulation.py": ANOTHER_ROOM,
+    "matnb/plan/hoisting.py": "an idea of its own: what a loop need not do again",
     "matnb/plan/grouping.py": "an idea of its own: what is made in one pass",
     "matnb/session/run_log.py": LARGE,
     "matnb/session/stored_layouts.py": LARGE,
@@ -134,7 +135,7 @@ SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "remo
 # other rooms is a ratchet, which falls with what leaves the core.
 FAMILIES = ("graph", "linalg", "learn", "sources", "nested", "tables")
 FACES = ("calls", "health", "widgets", "magics", "cli")
-CORE_CODE_LINES = 60_760
+CORE_CODE_LINES = 60_842
 # What was over a limit when limits began to count lines of code: each may only become shorter.
 OVER_LIMIT = {
     "matnb/backend/executor.py": 542,

@@ -16,6 +16,7 @@ from matnb.backend.results import ProgramOutcome
 from matnb.backend.watch_protocol import Watch
 from matnb.blocks.formats import Dense
 from matnb.events import TaskTimed
+from matnb.program.kinds import COUNT
 from matnb.program.operators import Constant
 from matnb.program.plan import Plan, Slot, Step, Task
 from matnb.program.program import Action, Batch, Branch, Iterate, Program, check_held
@@ -175,7 +176,7 @@ class ProgramWalker:
     def _count(self, name: Slot, number: int) -> None:
         # The number of an iteration, made by a task of its own as all values are.
         step = Step(Constant.filled(number, (), _COUNT), ())
-        task = Task(name, (step,), (), self._program.owners[name], "count")
+        task = Task(name, (step,), (), self._program.owners[name], COUNT)
         self._run([task], [name])
         self._scalars[name] = number
 

@@ -36,6 +36,7 @@ from matnb.backend.telemetry import Telemetry, gang_name
 from matnb.backend.watch_protocol import Watch
 from matnb.backend.worker import Failed, TaskFailed, portable
 from matnb.pictures.quantities import plural_text
+from matnb.program.kinds import Role
 from matnb.program.plan import Slot
 from matnb.program.program import Iterate, Program, batches
 
@@ -306,7 +307,10 @@ class GangEngine:
 
     def _shared_blas(self, program: Program) -> AbstractContextManager[object]:
         products = max(
-            (sum(task.kind == "product" for task in batch.tasks) for batch in batches(program.actions)),
+            (
+                sum(task.kind.role is Role.MULTIPLIES for task in batch.tasks)
+                for batch in batches(program.actions)
+            ),
             default=0,
         )
         return shared_blas(self._blas, products, self._cluster)

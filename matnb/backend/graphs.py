@@ -99,7 +99,7 @@ def _by_tasks(run: PlanRun, named: Mapping[Slot, str], reference: Callable[[Slot
     for task in run.plan.tasks:
         name = named[task.key]
         tasks.setdefault(task.owner, {})[name] = GraphTask(
-            name, worker.run, task.key, task.kind, run.run_id, task.owner, Verbatim(task.steps),
+            name, worker.run, task.key, task.kind.name, run.run_id, task.owner, Verbatim(task.steps),
             *map(reference, task.inputs),
         )  # fmt: skip
     reports = []

@@ -445,7 +445,7 @@ def _failed(job: TaskJob, held: Mapping[Slot, Held], error: Exception) -> worker
         return worker.Failed(task.key, error, trace, running)
     try:  # once more, step by step: which operator was it?
         values = [held[name].value for name in task.inputs]
-        failed = worker.run(task.key, task.kind, _AGAIN, task.owner, task.steps, *values)
+        failed = worker.run(task.key, task.kind.name, _AGAIN, task.owner, task.steps, *values)
     finally:
         worker.forget(_AGAIN)
     if isinstance(failed, worker.Failed) and type(failed.error) is type(error):

@@ -136,7 +136,7 @@ def seconds_so_far(thread: int) -> dict[str, float]:
         if begun := job.begun:
             seconds += max(0.0, time.perf_counter() - begun)
         if seconds:
-            found[job.task.kind] = found.get(job.task.kind, 0.0) + seconds
+            found[job.task.kind.name] = found.get(job.task.kind.name, 0.0) + seconds
     return found
 
 
@@ -327,4 +327,4 @@ def _add(timed: dict[Slot, TaskTimed], job: TaskJob) -> None:
     if before is not None:
         seconds, compiled = seconds + before.seconds, compiled or before.compiled
     task = job.task
-    timed[task.key] = TaskTimed(task.key, task.kind, task.owner, seconds, *job.counts, compiled)
+    timed[task.key] = TaskTimed(task.key, task.kind.name, task.owner, seconds, *job.counts, compiled)

@@ -88,7 +88,7 @@ def run_prepared(
     task: Task, prepared: PreparedTask, run_id: RunId, inputs: Sequence[Any], memory: StepMemory = FRESH
 ) -> Any:
     """Run a task whose steps are ready, and return its value, or a Failed."""
-    return _run(task.key, task.kind, run_id, task.owner, prepared, inputs, memory)
+    return _run(task.key, task.kind.name, run_id, task.owner, prepared, inputs, memory)
 
 
 def _run(

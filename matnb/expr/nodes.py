@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -106,6 +106,23 @@ class Expr(metaclass=Interned):
             values[form.inputs] = operands[len(form.operands) :]
         return type(self)(*values)
 
+    def estimated_entries(self, of: Mapping[Expr, float], row: float) -> float:
+        """Return about how many elements a sparse array stores, from those that its operands do.
+
+        Parameters
+        ----------
+        of
+            The operands'.
+        row
+            What is taken for a row where nothing is known.
+        """
+        return self._entries(of, row)
+
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        # Those of all sparse operands, unless a kind of node says otherwise.
+        sparse = [of[one] for one in self.operands if one.sparse]
+        return sum(sparse) if sparse else row * self.shape[0]
+
     def describe(self, operands: Sequence[str]) -> str:
         """Return the expression as one line, with its operands by the names given."""
         return self._text(operands)
@@ -175,6 +192,9 @@ class Create(Expr):
         made = self.creation.whole if isinstance(self.creation, Window) else self.creation
         self.__dict__["is_cheap"] = isinstance(made, Full | Eye | Arange | Linspace)
 
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return min(self.shape)
+
     def _text(self, operands: Sequence[str]) -> str:
         if isinstance(self.creation, Window):
             rows = ", ".join(f"{start}:{stop}" for start, stop in self.creation.region)
@@ -200,6 +220,9 @@ class Load(Expr):
     def __post_init__(self) -> None:
         self._settle(self.lengths, self.element, self.is_sparse)
         self.__dict__["digest_varies"] = hasattr(self.source, "file")
+
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return self.source.estimated_entries()
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"{self.source!r}" if self.field == "matrix" else f"{self.field} of {self.source!r}"
@@ -256,6 +279,11 @@ class Elementwise(Expr):
         is_sum = self.name in ("add", "subtract") and all(one.sparse for one in self.inputs)
         return is_sum or self.element == np.bool_ or self.name in ("maximum", "minimum", "where")
 
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        counts = {place: of[one] for place, one in enumerate(self.inputs) if one.sparse}
+        meet = [count for place, count in counts.items() if place in ANNIHILATORS.get(self.name, ())]
+        return min(meet) if meet else sum(counts.values())
+
     def _text(self, operands: Sequence[str]) -> str:
         dtype = f", {self.dtype}" if self.name == "astype" else ""
         return f"{self.name}({', '.join(operands)}{dtype})"
@@ -293,6 +321,9 @@ class MatMul(Expr):
         shape, dtype = _product_of(self.left, self.right, self.semiring)
         self._settle(shape, dtype, self.left.sparse and self.right.sparse, self.left, self.right)
 
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return _product_entries(self.left, self.right, of)
+
     def _text(self, operands: Sequence[str]) -> str:
         if self.semiring == "plus_times":
             return " @ ".join(operands)
@@ -322,6 +353,11 @@ class MaskedMatMul(Expr):
         inside = self.mask.sparse and not self.complement
         sparse = inside or (self.left.sparse and self.right.sparse)
         self._settle(shape, dtype, sparse, self.left, self.right, self.mask)
+
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        if self.mask.sparse and not self.complement:
+            return of[self.mask]
+        return _product_entries(self.left, self.right, of)
 
     def _text(self, operands: Sequence[str]) -> str:
         left, right, mask = operands
@@ -403,6 +439,9 @@ class Index(Expr):
             axis += 1
         self._settle(tuple(shape), self.operand.dtype, self.operand.sparse and not drops, self.operand)
 
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return entries_of_part(self, self.operand, of)
+
     def _text(self, operands: Sequence[str]) -> str:
         return f"{operands[0]}[{', '.join(map(key_text, self.key))}]"
 
@@ -442,6 +481,16 @@ class Regrid(Expr):
     def _text(self, operands: Sequence[str]) -> str:
         blocks = " x ".join(str(len(axis) - 1) for axis in self.cuts)
         return f"regrid({operands[0]}) to {blocks} blocks"
+
+
+def entries_of_part(node: Expr, operand: Expr, of: Mapping[Expr, float]) -> float:
+    """Return about how many elements some of the elements of an array store: as many as all on average."""
+    return max(1.0, of[operand] * node.size / max(1, operand.size))
+
+
+def _product_entries(left: Expr, right: Expr, of: Mapping[Expr, float]) -> float:
+    # Each entry of the left meets an average row of the right.
+    return of[left] * of[right] / max(1, right.shape[0])
 
 
 def _product_of(left: Expr, right: Expr, semiring: str) -> tuple[Shape, np.dtype]:

@@ -9,6 +9,7 @@ from matnb.blocks.kernels.pairwise import middle
 from matnb.blocks.kernels.reductions import accumulator_dtype
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
+from matnb.program.kinds import ACCUMULATE, COMBINE, CUT, Kind
 from matnb.program.operators import Accumulate, Operator
 from matnb.program.place import SMALL_BYTES
 from matnb.program.plan import Slot
@@ -23,7 +24,7 @@ def write_combined(
     combine: Operator,
     layout: Layout,
     writer: PlanWriter,
-    kind: str,
+    kind: Kind,
     detail: str,
 ) -> None:
     """Write the tasks that combine shares of an array, each as large as the array.
@@ -45,9 +46,9 @@ def write_combined(
                 continue
             cut = TaskWriter()
             cut.do(cut_of(block.region, whole), cut.read(share))
-            parts.append(block.read(writer.part_of(block, cut, where, "cut", block.num_bytes)))
+            parts.append(block.read(writer.part_of(block, cut, where, CUT, block.num_bytes)))
         block.do(combine, *parts)
-        block.kind = "combine"
+        block.kind = COMBINE
 
 
 def write_sum(block: BlockTask, parts: Sequence[Slot], monoid: str, writer: PlanWriter) -> None:
@@ -65,7 +66,7 @@ def write_sum(block: BlockTask, parts: Sequence[Slot], monoid: str, writer: Plan
     elif owners != {block.owner} and not is_small:
         parts = [_added(parts, block, monoid, writer)]
     block.do(Accumulate(monoid, block.node.dtype), *map(block.read, parts))
-    block.kind = "accumulate"
+    block.kind = ACCUMULATE
 
 
 # Not a function in another: one that calls itself there would keep its block's expression until the garbage
@@ -83,4 +84,4 @@ def _added(parts: Sequence[Slot], block: BlockTask, monoid: str, writer: PlanWri
     num_bytes = block.num_bytes * dtype.itemsize // block.node.dtype.itemsize
     task = TaskWriter()
     task.do(Accumulate(monoid, dtype), *map(task.read, parts))
-    return writer.part_of(block, task, where, "accumulate", num_bytes)
+    return writer.part_of(block, task, where, ACCUMULATE, num_bytes)

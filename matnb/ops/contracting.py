@@ -18,10 +18,13 @@ from matnb.ops.combining import write_sum
 from matnb.ops.einsum_subscripts import spelled
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import Kind, Role
 from matnb.program.operators import Run
 from matnb.program.place import SMALL_BYTES, laid_out
 from matnb.program.plan import MANY_WORKERS, Workers
 from matnb.program.writer import PlanWriter, TaskWriter
+
+_CONTRACTION = Kind("product", Role.MULTIPLIES, follows_cuts=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,6 +75,9 @@ class Kron(Expr):
         shape = tuple(a * b for a, b in zip(self.left.shape, self.right.shape, strict=True))
         self._settle(shape, self.left.dtype, self.left.sparse or self.right.sparse, self.left, self.right)
 
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return of[self.left] * of[self.right]
+
 
 @means(Contract)
 def _(node: Contract, operands: Sequence[Value]) -> Value:
@@ -121,7 +127,7 @@ def _(node: Contract, writer: PlanWriter, workers: Workers) -> None:
         for place in range(len(combinations))
     ]
     homes = iter(writer.place(node, layout, wanted) if len(combinations) > 1 else [])
-    for block in writer.each_block(node, layout, "product", spelled(node.names, node.output)):
+    for block in writer.each_block(node, layout, _CONTRACTION, spelled(node.names, node.output)):
         parts = []
         for place in range(len(combinations)):
             reads, owner = reads_of(block.region, place), next(homes, block.owner)
@@ -131,7 +137,7 @@ def _(node: Contract, writer: PlanWriter, workers: Workers) -> None:
             # Axes are put side by side, which copies.
             task.take(block.num_bytes + sum(writer.bytes_of(one, region) for one, region in reads))
             if task is not block:
-                parts.append(writer.part_of(block, task, owner, "product", block.num_bytes))
+                parts.append(writer.part_of(block, task, owner, _CONTRACTION, block.num_bytes))
         if parts:
             monoid = "lor" if node.dtype.kind == "b" else "plus"
             write_sum(block, parts, monoid, writer)
@@ -181,7 +187,7 @@ def _(node: Kron, writer: PlanWriter, workers: Workers) -> None:
     heavy = 0 if writer.bytes_of(node.left) >= writer.bytes_of(node.right) else 1
     meeting = [tuple(zip(*chosen, strict=True)) for chosen in itertools.product(*pieces)]
     owners = tuple(writer.home_of(node.operands[heavy], both[heavy]) for both in meeting)
-    for block in writer.each_block(node, Layout(grid, owners), "product", "kron"):
+    for block in writer.each_block(node, Layout(grid, owners), _CONTRACTION, "kron"):
         operands = zip(node.operands, meeting[block.number], strict=True)
         values = [writer.read(block, one, region, block.owner) for one, region in operands]
         block.do(Run(kronecker, (node.dtype,)), *values, num_bytes=block.num_bytes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
@@ -15,6 +15,7 @@ from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value, dense, from_flat_positions
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import PART, SCATTER
 from matnb.program.operators import Run
 from matnb.program.place import default_layout
 from matnb.program.plan import Workers
@@ -49,6 +50,9 @@ class FromCoordinates(Expr):
         if self.duplicates in ("min", "max") and self.values.dtype.kind == "c":
             raise DTypeError(f"duplicates={self.duplicates!r}: complex numbers have no order")
         self._settle(self.lengths, self.values.dtype, True, self.values, self.rows, self.columns)
+
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return self.values.size
 
     def _text(self, operands: Sequence[str]) -> str:
         values, rows, columns = operands
@@ -101,7 +105,7 @@ def _(node: FromCoordinates, writer: PlanWriter, workers: Workers) -> None:
     layout = default_layout(node, writer.bytes_of(node), workers)
     (cuts,) = writer.registers[node.values].layout.grid.cuts
     num_blocks = max(1, layout.grid.num_blocks)
-    for block in writer.each_block(node, layout, "scatter", "by coordinates"):
+    for block in writer.each_block(node, layout, SCATTER, "by coordinates"):
         parts = []
         for start, stop in pairwise(cuts):
             region = ((start, stop),)
@@ -111,7 +115,7 @@ def _(node: FromCoordinates, writer: PlanWriter, workers: Workers) -> None:
             task.do(Run(entries_within, (block.region, node.shape, start)), *read)
             task.take(_PICKED_BYTES * (stop - start))
             size = (node.dtype.itemsize + 8) * (stop - start) // num_blocks
-            parts.append(writer.part_of(block, task, owner, "part", size))
+            parts.append(writer.part_of(block, task, owner, PART, size))
         offset = (block.region[0][0], block.region[1][0])
         block.do(Run(merge_entries, (node.duplicates, offset, node.dtype)), *map(block.read, parts))
         block.take(block.num_bytes + _MERGED_BYTES * node.values.size // num_blocks)

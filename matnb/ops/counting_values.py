@@ -15,11 +15,15 @@ from matnb.expr.nodes import Expr
 from matnb.ops.combining import write_combined
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import COMBINE, COUNT, REDUCTIONS, Kind
 from matnb.program.operators import Accumulate, Run
 from matnb.program.place import default_layout
 from matnb.program.plan import Workers
 from matnb.program.regions import region_size
 from matnb.program.writer import PlanWriter, TaskWriter
+
+_EDGES = Kind("edges", shown=REDUCTIONS)
+_EXTENT = Kind("extent", shown=REDUCTIONS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,22 +169,22 @@ def _(node: Extent, writer: PlanWriter, workers: Workers) -> None:
     source = writer.registers[node.operand]
     writer.note_reuse(node.operand)
     for ends in writer.each_block(
-        node, _in_one(node, source.layout.owners[0]), "extent", "least and greatest"
+        node, _in_one(node, source.layout.owners[0]), _EXTENT, "least and greatest"
     ):
         parts = []
         for key, owner in zip(source.keys, source.layout.owners, strict=True):
             task = TaskWriter()
             task.do(Run(kernels.extent), task.read(key))
-            parts.append(ends.read(writer.part_of(ends, task, owner, "extent", ends.num_bytes)))
+            parts.append(ends.read(writer.part_of(ends, task, owner, _EXTENT, ends.num_bytes)))
         ends.do(Run(kernels.extent_of_all), *parts)
-        ends.kind = "combine"
+        ends.kind = COMBINE
 
 
 @lowers(Edges)
 def _(node: Edges, writer: PlanWriter, workers: Workers) -> None:
     """Write the task that makes edges."""
     home = writer.registers[node.extent].layout.owners[0]
-    for block in writer.each_block(node, _in_one(node, home), "edges", f"of {node.count} equal bins"):
+    for block in writer.each_block(node, _in_one(node, home), _EDGES, f"of {node.count} equal bins"):
         extent = block.read(writer.block(node.extent, ((0, 2),), home))
         block.do(Run(kernels.edges_between, (node.count, node.element)), extent)
 
@@ -200,8 +204,8 @@ def _(node: Binned, writer: PlanWriter, workers: Workers) -> None:
         weights = [writer.read(task, one, region, owner) for one in node.weights]
         task.take(8 * region_size(region) * (node.num_axes + len(weights)))  # their bins
         task.do(run, *values, *edges, *weights)
-        shares.append((writer.add(task, owner, "count", writer.bytes_of(node), node), owner))
-    write_combined(node, shares, Accumulate("plus", node.dtype), layout, writer, "count", "between edges")
+        shares.append((writer.add(task, owner, COUNT, writer.bytes_of(node), node), owner))
+    write_combined(node, shares, Accumulate("plus", node.dtype), layout, writer, COUNT, "between edges")
 
 
 @lowers(Count)
@@ -214,8 +218,8 @@ def _(node: Count, writer: PlanWriter, workers: Workers) -> None:
         task = TaskWriter()
         labels = writer.read(task, node.labels, region, owner)
         task.do(Run(kernels.labeled, (node.length, region[0][0])), labels)
-        shares.append((writer.add(task, owner, "count", writer.bytes_of(node), node), owner))
-    write_combined(node, shares, Accumulate("plus", node.dtype), layout, writer, "count", "by label")
+        shares.append((writer.add(task, owner, COUNT, writer.bytes_of(node), node), owner))
+    write_combined(node, shares, Accumulate("plus", node.dtype), layout, writer, COUNT, "by label")
 
 
 def _in_one(node: Expr, owner: int) -> Layout:

@@ -26,11 +26,17 @@ from matnb.io.source import (
 )
 from matnb.ops.reference import Value, value_of
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import MERGE, PART, READING, Kind, Role
 from matnb.program.operators import Run
 from matnb.program.place import default_layout
 from matnb.program.plan import InlineBlock, Plan, Slot, Workers
 from matnb.program.regions import region_size
 from matnb.program.writer import PlanWriter, Slots, TaskWriter
+
+_DATA = Kind("data", Role.SENDS)
+_FACTS = Kind("facts", shown=READING)
+_LOAD = Kind("load", Role.LOADS)
+_PARSE = Kind("parse", shown=READING)
 
 
 @means(Data)
@@ -121,10 +127,10 @@ def lower_data(node: Data, made: Expr, layout: Layout, writer: PlanWriter) -> No
         if num_bytes <= INLINE_BYTES:
             task = TaskWriter()
             task.read(writer.inline(node, region))
-            keys.append(writer.add(task, owner, "data", num_bytes, made))
+            keys.append(writer.add(task, owner, _DATA, num_bytes, made))
         else:
             keys.append(writer.ship(node, region, owner, num_bytes))
-    writer.finish(made, layout, keys, "data", "given in this process")
+    writer.finish(made, layout, keys, _DATA, "given in this process")
 
 
 def inline_blocks(plan: Plan) -> dict[Slot, Block]:
@@ -175,7 +181,7 @@ def lower_load(node: Load, made: Expr, layout: Layout, writer: PlanWriter, worke
     # The parts of a block are together as large as the block, and those of a piece as the piece, wherever the
     # entries lie: each is counted as an equal share. Threads beside each other take more than that (measured:
     # four, of a symmetric matrix of 8e6 entries, 190 MB more): each but one is counted with a block again.
-    for block in writer.each_block(made, layout, "load", repr(source)):
+    for block in writer.each_block(made, layout, _LOAD, repr(source)):
         if node.field == "labels":
             block.do(Run(labels_of_rows, (source, *block.region[0])), block.read(merged))
             continue
@@ -184,7 +190,7 @@ def lower_load(node: Load, made: Expr, layout: Layout, writer: PlanWriter, worke
             task = TaskWriter()
             task.do(Run(part_of_piece, (source, block.region)), task.read(one), task.read(merged))
             share = -(-block.num_bytes // len(parsed))
-            parts.append(writer.part_of(block, task, writer.owner_of(one), "part", share))
+            parts.append(writer.part_of(block, task, writer.owner_of(one), PART, share))
         block.take(block.num_bytes - block.num_bytes // workers.threads)
         assemble = Run(assemble_block, (source, block.region))
         block.do(assemble, block.read(merged), *map(block.read, parts))
@@ -206,13 +212,13 @@ def parsing_tasks(source: Source, workers: Workers, writer: PlanWriter) -> tuple
         task = TaskWriter()
         task.do(Run(parse_piece, (bounded, piece)))
         task.take(extra)
-        parsed.append(writer.add(task, owner, "parse", size, name=(*name, "piece", number)))
+        parsed.append(writer.add(task, owner, _PARSE, size, name=(*name, "piece", number)))
         task = TaskWriter()
         task.do(Run(facts_of_piece, (source,)), task.read(parsed[-1]))
-        facts.append(writer.add(task, owner, "facts", 64, name=(*name, "facts", number)))
+        facts.append(writer.add(task, owner, _FACTS, 64, name=(*name, "facts", number)))
     task = TaskWriter()
     task.do(Run(merge_facts, (source,)), *(task.read(key) for key in facts))
-    return parsed, writer.add(task, workers.numbers[0], "merge", 64, name=(*name, "merged"))
+    return parsed, writer.add(task, workers.numbers[0], MERGE, 64, name=(*name, "merged"))
 
 
 @dataclass(frozen=True)
@@ -242,6 +248,6 @@ def reading_plan(source: Source, workers: Workers) -> Reading:
     parsed, merged = parsing_tasks(source, workers, writer)
     task = TaskWriter()
     task.do(Run(found_in_source), task.read(merged))
-    told = writer.add(task, writer.owner_of(merged), "facts", 64)
+    told = writer.add(task, writer.owner_of(merged), _FACTS, 64)
     slots.names.update(writer.names)
     return Reading(writer.plan(()), (*parsed, merged), told, slots)

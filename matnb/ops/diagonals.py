@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,10 +17,14 @@ from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import JOINING, Kind
 from matnb.program.operators import Join, Run
 from matnb.program.place import default_layout
 from matnb.program.plan import Workers
 from matnb.program.writer import PlanWriter
+
+_DIAGONAL = Kind("diagonal", shown=JOINING)
+_TRIANGLE = Kind("triangle", shown=JOINING)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,6 +69,9 @@ class DiagonalMatrix(Expr):
         side = length + abs(self.offset)
         dtype = self.operand.dtype
         self._settle((side, side), dtype, dtype in SPARSE_DTYPES, self.operand)
+
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return self.operand.size
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,7 +136,7 @@ def _(node: Diagonal, writer: PlanWriter, workers: Workers) -> None:
         for region in out.regions()
     ]
     owners = (source.layout.owners[grid.number(one)] if one else workers.numbers[0] for one in crossed)
-    for block in writer.each_block(node, Layout(out, tuple(owners)), "diagonal"):
+    for block in writer.each_block(node, Layout(out, tuple(owners)), _DIAGONAL):
         index = crossed[block.number]
         if index is None:
             block.do(Join((), region_shape(block.region), node.dtype, False))
@@ -162,7 +169,7 @@ def _(node: DiagonalMatrix, writer: PlanWriter, workers: Workers) -> None:
         layout = Layout(grid, vector.layout.owners)
     else:
         layout = default_layout(node, writer.bytes_of(node), workers)
-    for block in writer.each_block(node, layout, "diagonal", "matrix"):
+    for block in writer.each_block(node, layout, _DIAGONAL, "matrix"):
         (top, bottom), (left, right) = block.region
         start = min(max(0, top - row, left - column), length)
         stop = max(start, min(length, bottom - row, right - column))
@@ -181,7 +188,7 @@ def _(node: Triangle, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of a triangle, cut as the matrix is."""
     source = writer.registers[node.operand]
     writer.note_reuse(node.operand)
-    for block in writer.each_block(node, source.layout, "triangle", "upper" if node.upper else "lower"):
+    for block in writer.each_block(node, source.layout, _TRIANGLE, "upper" if node.upper else "lower"):
         (top, _), (left, _) = block.region[-2:]
         if node.sparse:
             block.take(_PLACED_BYTES * writer.entries_of(node.operand, block.region))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import ClassVar
@@ -14,10 +14,11 @@ from matnb.blocks.grid import Grid, regular_cuts, window_start
 from matnb.blocks.kernels.indexing import put_window_sparse
 from matnb.blocks.layout import Layout, spread
 from matnb.errors import ShapeError
-from matnb.expr.nodes import Expr
+from matnb.expr.nodes import Expr, entries_of_part
 from matnb.ops.indexing import check_index
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import PUT, READ
 from matnb.program.operators import JoinWindow, PutWindow, Run, TakeWindow
 from matnb.program.place import SMALL_BYTES
 from matnb.program.plan import Slot, Workers
@@ -42,6 +43,9 @@ class DynamicSlice(Expr):
             raise ShapeError(f"a slice of {self.count} on axis {axis} of an array of shape {own.shape}")
         shape = (*own.shape[:axis], self.count, *own.shape[axis + 1 :])
         self._settle(shape, own.dtype, own.sparse, own, self.start)
+
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return entries_of_part(self, self.operand, of)
 
     def _text(self, operands: Sequence[str]) -> str:
         before = ":, " * self.axis
@@ -75,6 +79,9 @@ class DynamicUpdate(Expr):
                 "as many axes, and lengths that fit"
             )
         self._settle(own.shape, own.dtype, own.sparse, own, value, self.start)
+
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return of[self.operand] + of[self.value]
 
     def _text(self, operands: Sequence[str]) -> str:
         operand, value, start = operands
@@ -125,7 +132,7 @@ def _(node: DynamicSlice, writer: PlanWriter, workers: Workers) -> None:
         owners = tuple(homes[index[axis]] for index in out.indices())
     else:
         owners = tuple(own[0][0] for own in runs)
-    for block in writer.each_block(node, Layout(out, owners), "read", f"{node.count} places on axis {axis}"):
+    for block in writer.each_block(node, Layout(out, owners), READ, f"{node.count} places on axis {axis}"):
         own, part = runs[block.number], block.region[axis]
         parts = []
         for owner, blocks in own:
@@ -136,7 +143,7 @@ def _(node: DynamicSlice, writer: PlanWriter, workers: Workers) -> None:
             number = task.read(writer.block(node.start, (), owner))
             task.do(operator, number, *(task.read(key) for _, key in blocks))
             if not is_alone:
-                parts.append(writer.part_of(block, task, owner, "read", block.num_bytes))
+                parts.append(writer.part_of(block, task, owner, READ, block.num_bytes))
         if parts:
             shape = tuple(stop - start for start, stop in block.region)
             block.do(JoinWindow(axis, shape, node.dtype, node.sparse), *map(block.read, parts))
@@ -162,7 +169,7 @@ def _(node: DynamicUpdate, writer: PlanWriter, workers: Workers) -> None:
     source, axis = writer.registers[node.operand], node.axis
     length, size = node.shape[axis], node.value.shape[axis]
     writer.note_reuse(node.operand)
-    for block in writer.each_block(node, source.layout, "put", f"{size} places on axis {axis}"):
+    for block in writer.each_block(node, source.layout, PUT, f"{size} places on axis {axis}"):
         region, owner = block.region, block.owner
         old = block.read(source.keys[block.number])
         read = operand_region(node.value.shape, (*region[:axis], (0, size), *region[axis + 1 :]))

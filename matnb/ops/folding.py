@@ -17,10 +17,13 @@ from matnb.expr.nodes import Expr, Shape
 from matnb.ops.reducing import kept_grid
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import Kind, Role
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
 from matnb.program.regions import region_size
 from matnb.program.writer import PlanWriter, TaskWriter
+
+_FOLD = Kind("reduce", Role.REDUCES, follows_cuts=True)
 
 _PLACE = np.dtype(np.intp)
 
@@ -110,7 +113,8 @@ def _(node: Extreme, writer: PlanWriter, workers: Workers) -> None:
 
     parameters = (node.operation, node.axes, node.keepdims, operand.dtype)
     of_line = share_bytes((1,), operand.dtype)
-    _lower_lines(node, share, Run(extreme_places, parameters), of_line, writer, node.operation)
+    kind = Kind(node.operation, Role.REDUCES)
+    _lower_lines(node, share, Run(extreme_places, parameters), of_line, writer, kind)
 
 
 @lowers(Fold)
@@ -119,7 +123,8 @@ def _(node: Fold, writer: PlanWriter, workers: Workers) -> None:
     share = Run(folded, (node.ufunc, node.axes, True, node.dtype))
     # What is left has length 1 along the axes, over which a last fold changes nothing.
     parameters: tuple[Hashable, ...] = (node.ufunc, node.axes, node.keepdims, node.dtype)
-    _lower_lines(node, lambda _: share, Run(folded, parameters), node.dtype.itemsize, writer, node.ufunc)
+    finish, kind = Run(folded, parameters), Kind(node.ufunc, Role.REDUCES)
+    _lower_lines(node, lambda _: share, finish, node.dtype.itemsize, writer, kind)
 
 
 def _copied_bytes(node: Extreme | Fold, region: Region, writer: PlanWriter) -> int:
@@ -138,7 +143,7 @@ def _lower_lines(
     finish: Run,
     line_bytes: int,
     writer: PlanWriter,
-    kind: str,
+    kind: Kind,
 ) -> None:
     layout, axes = writer.registers[node.operand].layout, node.axes
     grid = layout.grid
@@ -149,7 +154,7 @@ def _lower_lines(
     owners = tuple(layout.owners[grid.number(kept)] for kept in groups)
     out = Layout(kept_grid(grid, axes, node.keepdims), owners)
     firsts = list(groups)
-    for block in writer.each_block(node, out, "reduce", kind):
+    for block in writer.each_block(node, out, _FOLD, kind.name):
         kept = firsts[block.number]
         group = groups[kept]
         num_lines = prod(length for axis, length in enumerate(grid.block_shape(kept)) if axis not in axes)

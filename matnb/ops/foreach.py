@@ -33,6 +33,7 @@ from matnb.expr.nodes import Expr, Shape
 from matnb.ops.lanes import lanes_layout
 from matnb.ops.reference import Value, block_of, dense, positions, value_of
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import CALL, PART, Kind
 from matnb.program.operators import Run
 from matnb.program.plan import Slot, Workers
 from matnb.program.writer import BlockTask, PlanWriter, TaskWriter
@@ -294,7 +295,7 @@ def _parts_layout(node: Foreach, writer: PlanWriter, workers: Workers) -> Layout
 def _(node: Foreach, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that call the function; what other workers have of its arrays is read from there."""
     layout = _parts_layout(node, writer, workers)
-    for block in writer.each_block(node, layout, "call", node.function.name):
+    for block in writer.each_block(node, layout, CALL, node.function.name):
         regions = [part_of(one.shape, by, block.region) for one, by in zip(node.cut, node.ways, strict=True)]
         values = [
             writer.read(block, one, region, block.owner)
@@ -328,9 +329,9 @@ def _array_cuts(one: SplitArray, cuts: tuple[tuple[int, ...], ...]) -> tuple[tup
     return (*cuts, *others[1:]) if one.by == ROWS else (*others[:-1], *cuts)
 
 
-def _kind_of(node: Foreach) -> str:
+def _kind_of(node: Foreach) -> Kind:
     # What a function gives follows its parts, and so the cuts, unless those of the parts are fixed.
-    return "part" if node.cuts else "call"
+    return PART if node.cuts else CALL
 
 
 @lowers(ForeachArray)
@@ -360,7 +361,7 @@ def _(node: ForeachValue, writer: PlanWriter, workers: Workers) -> None:
     def write_pair(block: BlockTask, one: Slot, other: Slot) -> Slot:
         task = TaskWriter()
         task.do(Run(combine_values, (monoid,)), task.read(one), task.read(other))
-        return writer.part_of(block, task, writer.owner_of(one), "call", size)
+        return writer.part_of(block, task, writer.owner_of(one), CALL, size)
 
     layout = Layout(Grid(all_of(node.shape)), source.layout.owners[:1])
     for block in writer.each_block(node, layout, _kind_of(call)):
@@ -371,7 +372,7 @@ def _(node: ForeachValue, writer: PlanWriter, workers: Workers) -> None:
         for number, owner in enumerate(source.layout.owners):
             task = TaskWriter()
             write_value(task, number)
-            made.append(writer.part_of(block, task, owner, "call", size))
+            made.append(writer.part_of(block, task, owner, CALL, size))
         block.take(size)
         halves = (made[: middle(len(made))], made[middle(len(made)) :])
         both = [in_pairs(half, partial(write_pair, block)) for half in halves]

@@ -26,11 +26,15 @@ from matnb.ops.indexing import check_index
 from matnb.ops.lanes import lanes_layout
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import REDUCTIONS, SCAN, SCATTER, SEND, Kind
 from matnb.program.operators import Accumulate, Run, ScatterBy
 from matnb.program.place import default_layout
 from matnb.program.plan import Slot, Workers
 from matnb.program.regions import rows_region
 from matnb.program.writer import PlanWriter, TaskWriter
+
+_GROUP = Kind("group", follows_cuts=True, shown=REDUCTIONS)
+_RUNNING = Kind("running", shown=REDUCTIONS)
 
 Cuts = tuple[int, ...]
 
@@ -250,7 +254,7 @@ def _write(
         Grid((cuts, *((0, length) for length in node.shape[1:]))),
         tuple(writer.home_of(home, (rows,)) for rows in pairwise(places)),
     )
-    for block in writer.each_block(node, layout, "group", "by key"):
+    for block in writer.each_block(node, layout, _GROUP, "by key"):
         number = block.number
         values = [
             writer.read(block, one, rows_region(one.shape, (parts[number], parts[number + 1])), block.owner)
@@ -345,9 +349,9 @@ def _(node: Running, writer: PlanWriter, workers: Workers) -> None:
         task = TaskWriter()
         options = (node.length, node.monoid, node.dtype, region[0][0])
         task.do(Run(kernels.running_table, options), *read(task, region, owner))
-        before = [writer.add(task, owner, "scan", table_bytes, node)]
+        before = [writer.add(task, owner, SCAN, table_bytes, node)]
         tables[number + 1] = before
-    for block in writer.each_block(node, layout, "running", node.monoid):
+    for block in writer.each_block(node, layout, _RUNNING, node.monoid):
         before = tables[block.number]
         options = (node.length, node.monoid, node.dtype, block.region[0][0])
         block.take(table_bytes + block.num_bytes)
@@ -393,8 +397,8 @@ def _(node: Scatter, writer: PlanWriter, workers: Workers) -> None:
         before = [task.read(shares.pop()[0])] if in_order and shares else []
         task.do(ScatterBy(node.length, node.monoid, node.dtype, rows[0]), values, labels, *before)
         num_bytes = node.size * accumulator_dtype("sum", node.dtype).itemsize
-        shares.append((writer.add(task, owner, "scatter", num_bytes, node), owner))
-    write_combined(node, shares, Accumulate(node.monoid, node.dtype), layout, writer, "scatter", node.monoid)
+        shares.append((writer.add(task, owner, SCATTER, num_bytes, node), owner))
+    write_combined(node, shares, Accumulate(node.monoid, node.dtype), layout, writer, SCATTER, node.monoid)
 
 
 def _rows_layout(node: Expr, writer: PlanWriter) -> Layout:
@@ -420,7 +424,7 @@ def _write_routed(node: Scatter, domain: Layout, layout: Layout, writer: PlanWri
     layout
         Of the result; its first axis alone is cut.
     """
-    for block in writer.each_block(node, layout, "scatter", node.monoid):
+    for block in writer.each_block(node, layout, SCATTER, node.monoid):
         within, owner, pairs, parts = block.region[0], block.owner, [], []
         for (rows,), where in zip(domain.grid.regions(), domain.owners, strict=True):
             if where == owner:
@@ -438,7 +442,7 @@ def _write_routed(node: Scatter, domain: Layout, layout: Layout, writer: PlanWri
             sent.do(Run(values_within, (within,)), values, writer.read(sent, node.labels, (rows,), where))
             for sending, array in ((sent, node.values), (chosen, node.labels)):
                 size = writer.bytes_of(array, rows_region(array.shape, rows)) // layout.grid.num_blocks
-                pairs.append(block.read(writer.part_of(block, sending, where, "send", size)))
+                pairs.append(block.read(writer.part_of(block, sending, where, SEND, size)))
         run = Run(reduced_within, (tuple(parts), within, node.length, node.monoid, node.dtype))
         read_bytes = writer.bytes_of(node.values) + writer.bytes_of(node.labels)
         block.take(3 * read_bytes // layout.grid.num_blocks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
@@ -27,15 +27,18 @@ from matnb.blocks.kernels.indexing import (
 )
 from matnb.blocks.layout import Layout, spread
 from matnb.errors import DTypeError, IndexingError, ShapeError
-from matnb.expr.nodes import Expr, Key, Shape, broadcast_shapes, key_text
+from matnb.expr.nodes import Expr, Key, Shape, broadcast_shapes, entries_of_part, key_text
 from matnb.ops.lanes import lanes_layout
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import GATHER, PICK, PUT, READ, REDUCTIONS, SEND, Kind
 from matnb.program.operators import GatherAt, PutAt, PutEachAt, Run
 from matnb.program.place import SMALL_BYTES
 from matnb.program.plan import Slot, Workers
 from matnb.program.regions import operand_region, region_size
 from matnb.program.writer import PlanWriter, TaskWriter, cut_of
+
+_LANES = Kind("lanes", shown=REDUCTIONS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,6 +63,9 @@ class Pick(Expr):
     def is_listed(self) -> bool:
         """True when vectors list the places."""
         return self.inputs[0].ndim == 1
+
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return entries_of_part(self, self.operand, of)
 
     def _text(self, operands: Sequence[str]) -> str:
         behind = self.operand.ndim - self.axis - len(self.inputs)
@@ -107,6 +113,9 @@ class Put(Expr):
             len(range(part.start, part.stop, part.step)) for part in self.key if isinstance(part, slice)
         )
 
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return of[self.operand] + of[self.value]
+
     def _text(self, operands: Sequence[str]) -> str:
         inputs = iter(operands[2:])
         places = [next(inputs) if part is None else key_text(part) for part in self.key]
@@ -127,6 +136,9 @@ class PutWhere(Expr):
         _check_value(self.mask, own.shape)
         _check_value(self.value, own.shape)
         self._settle(own.shape, own.dtype, own.sparse, own, self.mask, self.value)
+
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return of[self.operand] + of[self.value]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -319,9 +331,9 @@ def _write_pick(node: Pick, writer: PlanWriter, workers: Workers) -> None:
         next(iter(groups)) if len(groups) == 1 else homes[region[axis]]
         for groups, region in zip(read, grid.regions(), strict=True)
     )
-    for block in writer.each_block(node, Layout(grid, tuple(owners)), "gather", "by an index"):
+    for block in writer.each_block(node, Layout(grid, tuple(owners)), GATHER, "by an index"):
         part, groups, size = block.region[axis], read[block.number], block.num_bytes
-        block.kind = "pick"
+        block.kind = PICK
         parts = []
         for owner, blocks in groups.items():
             task = block if len(groups) == 1 else TaskWriter()
@@ -330,7 +342,7 @@ def _write_pick(node: Pick, writer: PlanWriter, workers: Workers) -> None:
             operator = Run(pick_parts, (len(inputs), axis, lengths, tuple(one for one, _ in blocks)))
             task.do(operator, *places, *(task.read(key) for _, key in blocks))
             if task is not block:
-                parts.append(writer.part_of(block, task, owner, "pick", size // len(groups)))
+                parts.append(writer.part_of(block, task, owner, PICK, size // len(groups)))
         if parts:
             places = [writer.read(block, index, (part,), block.owner) for index in inputs]
             block.take(_LISTED_BYTES * (len(inputs) + 2) * (part[1] - part[0]))
@@ -405,7 +417,7 @@ def _write_listed(node: Put, writer: PlanWriter) -> None:
     for region, owner in zip(grid.regions(), owners, strict=True):
         beside = (*region[:axis], *region[last:])
         regions.setdefault(owner, {}).setdefault(beside, []).append(region[axis:last])
-    for block in writer.each_block(node, source.layout, "put", "by an index"):
+    for block in writer.each_block(node, source.layout, PUT, "by an index"):
         region, owner = block.region, block.owner
         old = block.read(source.keys[block.number])
         beside = (*region[:axis], *region[last:])
@@ -426,7 +438,7 @@ def _write_listed(node: Put, writer: PlanWriter) -> None:
             sending.do(Run(send, (len(inputs), along, lengths, there)), *places, value)
             name = ("sent", node, turn, owner, beside)
             size = writer.bytes_of(node.value, target) // max(1, len(regions))
-            arguments.append(block.read(writer.add(sending, sender, "send", size, node, name)))
+            arguments.append(block.read(writer.add(sending, sender, SEND, size, node, name)))
             sent.append(there)
         block.take(2 * _LISTED_BYTES * (len(inputs) + 2) * length + writer.bytes_of(node.value))
         operator = Run(write, (len(inputs), axis, lengths, region[axis:last], tuple(sent)))
@@ -438,7 +450,7 @@ def _(node: PutWhere, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that write where booleans are true, block by block."""
     source = writer.registers[node.operand]
     writer.note_reuse(node.operand)
-    for block in writer.each_block(node, source.layout, "put", "by booleans"):
+    for block in writer.each_block(node, source.layout, PUT, "by booleans"):
         old = block.read(source.keys[block.number])
         others = [
             writer.read(block, one, operand_region(one.shape, block.region), block.owner)
@@ -460,7 +472,7 @@ def _(node: TakeAlong | PutAlong, writer: PlanWriter, workers: Workers) -> None:
     def lane(region: Region, length: int) -> Region:
         return (*region[: node.axis], (0, length), *region[node.axis + 1 :])
 
-    for block in writer.each_block(node, Layout(grid, layout.owners), "lanes", f"along axis {node.axis}"):
+    for block in writer.each_block(node, Layout(grid, layout.owners), _LANES, f"along axis {node.axis}"):
         values = [
             writer.read(block, one, operand_region(one.shape, lane(block.region, length)), block.owner)
             for one, length in _lanes(node)
@@ -488,7 +500,7 @@ def _gather(node: Pick, writer: PlanWriter) -> None:
     layout = writer.registers[index].layout
     whole = all_of(node.operand.shape)
     grid = Grid((*layout.grid.cuts, *whole[1:]))
-    for block in writer.each_block(node, Layout(grid, layout.owners), "gather", "by an index"):
+    for block in writer.each_block(node, Layout(grid, layout.owners), GATHER, "by an index"):
         operand = block.read(writer.block(node.operand, whole, block.owner))
         block.do(GatherAt(), operand, writer.read(block, index, block.region[:1], block.owner))
 
@@ -499,7 +511,7 @@ def _put_each(node: Put, writer: PlanWriter) -> None:
     (index,) = node.inputs
     source, length = writer.registers[node.operand], node.operand.shape[0]
     writer.note_reuse(node.operand)
-    for block in writer.each_block(node, source.layout, "put", "by an index"):
+    for block in writer.each_block(node, source.layout, PUT, "by an index"):
         region, owner = block.region, block.owner
         old = block.read(source.keys[block.number])
         listed = block.read(writer.block(index, ((0, index.shape[0]),), owner))
@@ -525,7 +537,7 @@ def _read_at(node: Pick, writer: PlanWriter) -> None:
         for index in kept.indices()
     ]
     layout = Layout(kept, tuple(source.layout.owners[numbers[0]] for numbers in crossed))
-    for block in writer.each_block(node, layout, "read", f"one place on axis {axis}"):
+    for block in writer.each_block(node, layout, READ, f"one place on axis {axis}"):
         held: dict[int, list[tuple[int, Slot]]] = {}  # by owner: where each block begins, and its slot
         for start, place in zip(grid.cuts[axis], crossed[block.number], strict=False):
             held.setdefault(source.layout.owners[place], []).append((start, source.keys[place]))
@@ -539,7 +551,7 @@ def _read_at(node: Pick, writer: PlanWriter) -> None:
                 num_bytes=block.num_bytes,
             )
             if task is not block:
-                found = block.read(writer.part_of(block, task, owner, "read", block.num_bytes))
+                found = block.read(writer.part_of(block, task, owner, READ, block.num_bytes))
             parts.append(found)
         block.do(Run(only, (axis,)), *parts)
 
@@ -549,7 +561,7 @@ def _write_at(node: Put, writer: PlanWriter) -> None:
     source = writer.registers[node.operand]
     key = tuple((one.start, one.stop, one.step) if isinstance(one, slice) else one for one in node.key)
     writer.note_reuse(node.operand)
-    for block in writer.each_block(node, source.layout, "put"):
+    for block in writer.each_block(node, source.layout, PUT):
         region, owner = block.region, block.owner
         old = block.read(source.keys[block.number])
         part = _written(node, region)

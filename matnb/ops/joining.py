@@ -16,11 +16,15 @@ from matnb.errors import DTypeError, ShapeError
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import JOIN, JOINING, Kind
 from matnb.program.operators import Join, Run
 from matnb.program.place import SMALL_BYTES
 from matnb.program.plan import Workers
 from matnb.program.regions import region_size
 from matnb.program.writer import PlanWriter
+
+_CONCATENATE = Kind("concatenate", shown=JOINING)
+_PAD = Kind("pad", shown=JOINING)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,12 +144,12 @@ def _(node: Concatenate, writer: PlanWriter, workers: Workers) -> None:
     owners = (
         writer.home_of(*_where(node, starts, max(parts_of(one), key=region_size))) for one in grid.regions()
     )
-    for block in writer.each_block(node, Layout(grid, tuple(owners)), "concatenate"):
+    for block in writer.each_block(node, Layout(grid, tuple(owners)), _CONCATENATE):
         region, parts = block.region, parts_of(block.region)
         blocks = [block.read(writer.block(*_where(node, starts, part), block.owner)) for part in parts]
         offsets = tuple(tuple(a - b for (a, _), (b, _) in zip(part, region, strict=True)) for part in parts)
         block.do(Join(offsets, region_shape(region), node.dtype, node.sparse), *blocks)
-        block.kind = "join"
+        block.kind = JOIN
 
 
 def _merged(
@@ -194,7 +198,7 @@ def _(node: Pad, writer: PlanWriter, workers: Workers) -> None:
     ]
     layout = Layout(Grid(tuple(cuts)), source.layout.owners)
     indices = list(grid.indices())
-    for block in writer.each_block(node, layout, "pad", "" if node.constants else "edges"):
+    for block in writer.each_block(node, layout, _PAD, "" if node.constants else "edges"):
         index = indices[block.number]
         widths = tuple(
             (before if place == 0 else 0, after if place == count - 1 else 0)

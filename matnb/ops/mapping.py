@@ -29,6 +29,7 @@ from matnb.expr.nodes import Expr, Shape, broadcast_shapes
 from matnb.ops.lanes import lanes_layout
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import CALL, PART
 from matnb.program.operators import Call, Run
 from matnb.program.plan import Slot, Workers
 from matnb.program.regions import operand_region, rows_region
@@ -125,7 +126,7 @@ def _(node: MapBlocks, writer: PlanWriter, workers: Workers) -> None:
         source = lanes_layout(first, range(1, first.ndim), writer, workers)
     cuts = _placed(node, source.grid.cuts, all_of(node.shape))
     read = list(source.grid.regions())
-    for block in writer.each_block(node, Layout(Grid(cuts), source.owners), "call", node.function.name):
+    for block in writer.each_block(node, Layout(Grid(cuts), source.owners), CALL, node.function.name):
         region = read[block.number]
         if node.by_rows:
             parts = [(one, rows_region(one.shape, region[0])) for one in node.cut]
@@ -268,7 +269,7 @@ _COPIES_OF_INPUTS = 5
 @lowers(Replicated)
 def _(node: Replicated, writer: PlanWriter, workers: Workers) -> None:
     layout = Layout(Grid(((0, node.shape[0]),)), workers.numbers[:1])
-    for block in writer.each_block(node, layout, "call", node.function.name):
+    for block in writer.each_block(node, layout, CALL, node.function.name):
         values = [block.read(writer.block(one, all_of(one.shape), block.owner)) for one in node.inputs]
         block.do(Call(node.function, node.outputs), *values)
         # The function gets copies of its own, dense. NumPy's linear algebra copies them once more, in
@@ -303,10 +304,10 @@ def _(node: ReduceBlocks, writer: PlanWriter, workers: Workers) -> None:
     def combined(block: BlockTask, pair: Sequence[tuple[Slot, int]]) -> tuple[Slot, int]:
         task, owner = TaskWriter(), pair[0][1]
         combine_pair(task, [slot for slot, _ in pair])
-        return writer.part_of(block, task, owner, "call", node.size), owner
+        return writer.part_of(block, task, owner, CALL, node.size), owner
 
     layout, name = Layout(Grid(((0, node.size),)), (homes[0],)), node.function.name
-    for block in writer.each_block(node, layout, "call", name):
+    for block in writer.each_block(node, layout, CALL, name):
         block.num_bytes = node.size
         if len(slabs) == 1:
             reduce_slab(block, 0)
@@ -315,7 +316,7 @@ def _(node: ReduceBlocks, writer: PlanWriter, workers: Workers) -> None:
         for place, owner in enumerate(homes):
             task = TaskWriter()
             reduce_slab(task, place)
-            made.append((writer.part_of(block, task, owner, "call", node.size), owner))
+            made.append((writer.part_of(block, task, owner, CALL, node.size), owner))
         while len(made) > 2:
             pairs = [made[place : place + 2] for place in range(0, len(made), 2)]
             made = [pair[0] if len(pair) == 1 else combined(block, pair) for pair in pairs]
@@ -329,5 +330,5 @@ def _(node: Part, writer: PlanWriter, workers: Workers) -> None:
     source = writer.registers[call]
     writer.note_reuse(call)
     layout = Layout(whole(node.shape), source.layout.owners[:1])
-    for block in writer.each_block(node, layout, "part"):
+    for block in writer.each_block(node, layout, PART):
         block.do(Run(unpack, (call.outputs, node.place)), block.read(source.keys[0]))

@@ -27,6 +27,7 @@ from matnb.ops.products import detail_of, write_product
 from matnb.ops.reference import Value, dense, flat_positions, from_flat_positions, value_of
 from matnb.ops.registry import means
 from matnb.ops.slicing import is_cut_out, window_region
+from matnb.program.kinds import MAP, PRODUCT
 from matnb.program.matching import Product
 from matnb.program.operators import Constant, Fill, Fused, Make, Operator, Stretch
 from matnb.program.regions import operand_region, region_size
@@ -153,7 +154,7 @@ def _sparse_elementwise(node: Elementwise, operands: Sequence[Value]) -> sp.csr_
 
 def lower_map(node: Expr, inside: Sequence[Expr], layout: Layout, writer: PlanWriter) -> None:
     """Write the tasks that make an array block by block; ``inside`` is what each computes, operands first."""
-    kind = "product" if any(one in writer.products for one in inside) else "map"
+    kind = PRODUCT if any(one in writer.products for one in inside) else MAP
     detail = inside_text(inside, writer).removesuffix(";") or "make"
     for block in writer.each_block(node, layout, kind, detail, inside):
         num_tasks = layout.owners.count(block.owner)

@@ -19,6 +19,7 @@ from matnb.ops.lanes import lanes_layout
 from matnb.ops.ranking import RankSearch, sorting_layouts
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import CUT, MERGE, SORT
 from matnb.program.operators import Run
 from matnb.program.plan import Slot, Workers
 from matnb.program.regions import region_size
@@ -148,12 +149,12 @@ def _(node: Sort | ArgSort, writer: PlanWriter, workers: Workers) -> None:
         blocks = [values, places]
     parts = PartsWriter(node, node.operand, blocks[0], layout.grid.cuts[0], writer)
     kernel = ordering.merged if isinstance(node, Sort) else ordering.merged_places
-    for block in writer.each_block(node, layout, "sort"):
+    for block in writer.each_block(node, layout, SORT):
         parts.merge(block, kernel, blocks)
 
 
 def _lower_lanes(node: Sort | ArgSort, layout: Layout, writer: PlanWriter) -> None:
-    for block in writer.each_block(node, layout, "sort", "along an axis"):
+    for block in writer.each_block(node, layout, SORT, "along an axis"):
         value = writer.read(block, node.operand, block.region, block.owner, alone=True)
         run = Run(ordering.sort, (node.axis,))
         if isinstance(node, ArgSort):
@@ -167,7 +168,7 @@ def _(node: Smallest, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of the smallest elements of rows, which are not cut."""
     layout = lanes_layout(node.operand, (1,), writer, workers)
     out = Layout(Grid((layout.grid.cuts[0], (0, node.count))), layout.owners)
-    for block in writer.each_block(node, out, "sort", "the smallest of rows"):
+    for block in writer.each_block(node, out, SORT, "the smallest of rows"):
         rows = block.region[0]
         value = writer.read(block, node.operand, (rows, (0, node.operand.shape[1])), block.owner)
         block.do(Run(ordering.smallest, (node.count, node.is_places)), value)
@@ -181,7 +182,7 @@ def _(node: TopK, writer: PlanWriter, workers: Workers) -> None:
     rows, columns = (list(pairwise(cuts)) for cuts in layout.grid.cuts)
     out = Layout(Grid((layout.grid.cuts[0], (0, node.count))), layout.owners[:: len(columns)])
     element = node.operand.dtype
-    for block in writer.each_block(node, out, "sort", "the first of rows"):
+    for block in writer.each_block(node, out, SORT, "the first of rows"):
         start = block.number * len(columns)
         owners = layout.owners[start : start + len(columns)]
         where = [(rows[block.number], part) for part in columns]
@@ -195,7 +196,7 @@ def _(node: TopK, writer: PlanWriter, workers: Workers) -> None:
                 task.do(run, *map(task.read, found))
                 num_bytes = _firsts_bytes(node, block.region)
                 task.take((2 + 2 * len(found)) * num_bytes)
-                packed = writer.add(task, block.owner, "merge", num_bytes, node, name)
+                packed = writer.add(task, block.owner, MERGE, num_bytes, node, name)
             found = [packed]
         block.do(Run(ordering.part_of_firsts, (element, node.is_places, False)), block.read(found[0]))
 
@@ -214,7 +215,7 @@ def _write_firsts(node: TopK, region: Region, owner: int, writer: PlanWriter) ->
     num_bytes = _firsts_bytes(node, (region[0], (0, count)))
     is_cast = operand.sparse or operand.dtype.itemsize < _PLACE_BYTES
     task.take(num_bytes + (_PLACE_BYTES * region_size(region) if is_cast else 0))
-    return writer.add(task, owner, "sort", num_bytes, node, name)
+    return writer.add(task, owner, SORT, num_bytes, node, name)
 
 
 def _firsts_bytes(node: TopK, region: Region) -> int:
@@ -235,7 +236,7 @@ def write_arg_sorted(made: Expr, node: Expr, domain: Layout, writer: PlanWriter)
         block = writer.read(task, node, region, owner, alone=True)
         task.do(Run(ordering.picked, (region[0][0],)), block, task.read(key))
         task.take(_PLACE_BYTES * region_size(region))
-        values.append((writer.add(task, owner, "sort", writer.bytes_of(node, region), made), owner))
+        values.append((writer.add(task, owner, SORT, writer.bytes_of(node, region), made), owner))
     return places, values
 
 
@@ -255,7 +256,7 @@ def _write_blocks(
         size = writer.bytes_of(node, region)
         if kernel is ordering.arg_sort:
             task.take(_ARG_SORT_BYTES * region_size(region))
-        found.append((writer.add(task, owner, "sort", size, made), owner))
+        found.append((writer.add(task, owner, SORT, size, made), owner))
     return found
 
 
@@ -306,9 +307,9 @@ class PartsWriter:
                 there = TaskWriter()
                 there.do(cut, there.read(key), there.read(self._splits))
                 num_bytes = length * 8 // len(several)
-                pieces.append(block.read(self._writer.part_of(block, there, where, "cut", num_bytes)))
+                pieces.append(block.read(self._writer.part_of(block, there, where, CUT, num_bytes)))
         block.do(Run(kernel, parameters), *pieces)
-        block.kind = "merge"
+        block.kind = MERGE
         # Pairs of pieces are merged first, and elements beside their places.
         each = 2 * (self._node.dtype.itemsize + _PLACE_BYTES * (len(blocks) - 1))
         block.take(length * (each + 2 * _PLACE_BYTES if len(blocks) > 1 else each))

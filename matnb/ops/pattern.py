@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,6 +14,7 @@ from matnb.errors import DTypeError
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value, flat_positions, from_flat_positions, positions
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import MAP, PICK
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
 from matnb.program.writer import PlanWriter
@@ -50,6 +51,9 @@ class AtEntries(Expr):
         assert own.shape == pattern.shape, "a pass makes it so"
         self._settle(own.shape, own.dtype, True, own, pattern)
 
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return of[self.pattern]
+
     def _text(self, operands: Sequence[str]) -> str:
         return f"{operands[0]} at the entries of {operands[1]}"
 
@@ -76,7 +80,7 @@ def _(node: Pattern, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of a pattern, each where the block is: it keeps no values."""
     source = writer.registers[node.operand]
     writer.note_reuse(node.operand)
-    for block in writer.each_block(node, source.layout, "map", "pattern"):
+    for block in writer.each_block(node, source.layout, MAP, "pattern"):
         block.do(Run(patterns.ones, (node.dtype,)), block.read(source.keys[block.number]))
 
 
@@ -85,7 +89,7 @@ def _(node: AtEntries, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that read an array at the entries of a pattern, each where the pattern's block is."""
     source = writer.registers[node.pattern]
     writer.note_reuse(node.pattern)
-    for block in writer.each_block(node, source.layout, "pick", "at entries"):
+    for block in writer.each_block(node, source.layout, PICK, "at entries"):
         pattern = block.read(source.keys[block.number])
         block.do(
             Run(patterns.at_entries), writer.read(block, node.operand, block.region, block.owner), pattern

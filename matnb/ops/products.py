@@ -31,6 +31,7 @@ from matnb.expr.nodes import Expr, MaskedMatMul, MatMul
 from matnb.ops.combining import write_sum
 from matnb.ops.reference import Value, dense, flat_positions, from_flat_positions, positions
 from matnb.ops.registry import means
+from matnb.program.kinds import ACCUMULATE, CUT, EXCHANGE, MOVE, PRODUCT, PRODUCT_AT_ENTRIES, Kind
 from matnb.program.matching import Product
 from matnb.program.operators import (
     Multiply,
@@ -45,6 +46,8 @@ from matnb.program.place import SMALL_BYTES, default_layout, laid_out
 from matnb.program.plan import MANY_WORKERS, Slot, Workers
 from matnb.program.regions import operand_region, region_size
 from matnb.program.writer import PlanWriter, TaskWriter
+
+_SHARE = Kind("share", shown=EXCHANGE)
 
 
 @means(MatMul)
@@ -272,14 +275,15 @@ def lower_product(node: Expr, product: Product, writer: PlanWriter, workers: Wor
     layout = product_layout(node, product, cuts, writer)
     add, inners = semiring_named(product.semiring).add.name, list(itertools.pairwise(cuts.inner))
     homes = iter([] if cuts.is_local else _placed_parts(node, product, layout, inners, writer))
-    for block in writer.each_block(node, layout, "product", detail_of(product, writer)):
+    kind = PRODUCT if isinstance(node, MatMul | MaskedMatMul) else PRODUCT_AT_ENTRIES
+    for block in writer.each_block(node, layout, kind, detail_of(product, writer)):
         parts = []
         for inner in inners:
             task = block if cuts.is_local else TaskWriter()
             where = next(homes, block.owner)
             write_product(task, node, product, block.region, inner, where, writer, layout.owners.count(where))
             if task is not block:
-                parts.append(writer.part_of(block, task, where, "product", block.num_bytes))
+                parts.append(writer.part_of(block, task, where, PRODUCT, block.num_bytes))
         if parts:
             write_sum(block, parts, add, writer)
 
@@ -497,11 +501,11 @@ def lower_push(node: Expr, product: Product, writer: PlanWriter, workers: Worker
         values.extend(writer.read(task, x, piece, owner) for piece in pieces)
         size = writer.bytes_of(node, (columns,))
         task.do(operator, *values, num_bytes=size)
-        pushed.append((writer.add(task, owner, "product", size, node), owner, columns))
+        pushed.append((writer.add(task, owner, PRODUCT, size, node), owner, columns))
     monoid = semiring_named(product.semiring).add.name
     words = "pushed from where the vector has something"
     detail = f"{product.semiring} {words}" + (", inside a mask" if product.mask is not None else "")
-    for block in writer.each_block(node, layout, "product", detail):
+    for block in writer.each_block(node, layout, PRODUCT, detail):
         ((start, stop),) = block.region
         parts: dict[int, list[tuple[Slot, tuple[int, int]]]] = {}
         for key, where, (first, last) in pushed:
@@ -512,11 +516,11 @@ def lower_push(node: Expr, product: Product, writer: PlanWriter, workers: Worker
             task = TaskWriter()
             together = PutTogether(monoid, node.dtype, tuple(at for _, at in theirs), False)
             task.do(together, *(task.read(key) for key, _ in theirs))
-            key = writer.part_of(block, task, where, "accumulate", block.num_bytes)
+            key = writer.part_of(block, task, where, ACCUMULATE, block.num_bytes)
             here.append((key, (0, stop - start)))
         together = PutTogether(monoid, node.dtype, tuple(at for _, at in here), True)
         block.do(together, *(block.read(key) for key, _ in here))
-        block.kind = "accumulate"
+        block.kind = ACCUMULATE
 
 
 def _result_layout(node: Expr, product: Product, writer: PlanWriter, workers: Workers) -> Layout:
@@ -624,7 +628,7 @@ def write_shared_row(
         share.take(_MOST_LEVELS * width * _SUM_BYTES)
         num_bytes = num_nodes(first, last) * width * _SUM_BYTES
         name = ("share of a row", node, row, region, part)
-        shares.append(writer.add(share, owner, "share", num_bytes, node, name))
+        shares.append(writer.add(share, owner, _SHARE, num_bytes, node, name))
     registers = [task.read(key) for key in (row.key, *shares)]
     return task.do(Run(row_of_parts, parameters), *registers, num_bytes=width * product.dtype.itemsize)
 
@@ -657,12 +661,12 @@ def _lay_out(left: Expr, row: SharedRow, part: int, writer: PlanWriter) -> Slot:
     num_bytes = sparse_bytes(num_nodes(first, last), num_entries, left.dtype)
     task = TaskWriter()
     task.do(Run(part_of_row, (part, count)), task.read(row.key))
-    cut = writer.add(task, row.home, "cut", num_bytes, left, ("part of a row", row.key, part, count))
+    cut = writer.add(task, row.home, CUT, num_bytes, left, ("part of a row", row.key, part, count))
     if owner == row.home:
         return cut
     task = TaskWriter()
     task.read(cut)
-    return writer.add_lasting(task, owner, "move", num_bytes, left, ("moved", cut, owner))
+    return writer.add_lasting(task, owner, MOVE, num_bytes, left, ("moved", cut, owner))
 
 
 def _is_known(product: Product) -> bool:

@@ -20,9 +20,12 @@ from matnb.ops.ordering import write_sorted
 from matnb.ops.ranking import RankSearch, sorting_layouts
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import REDUCTIONS, Kind
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
 from matnb.program.writer import PlanWriter
+
+_QUANTILE = Kind("quantile", follows_cuts=True, shown=REDUCTIONS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,7 +85,7 @@ def _(node: Quantiles, writer: PlanWriter, workers: Workers) -> None:
     )
     layout = Layout(Grid((*first, *cuts)), domain.owners)
     read = list(domain.grid.regions())
-    for block in writer.each_block(node, layout, "quantile", "along axes"):
+    for block in writer.each_block(node, layout, _QUANTILE, "along axes"):
         region = read[block.number]
         value = writer.read(block, node.operand, region, block.owner, alone=True)
         block.take(3 * writer.bytes_of(node.operand, region))  # copies in which NumPy partitions
@@ -106,4 +109,4 @@ def _lower_ranks(node: Quantiles, domain: Layout, writer: PlanWriter) -> None:
     parameters = (node.wanted, 1, node.dtype)
     value = search.run(quantiles.from_ranks, parameters, (elements, *counts), size)
     layout = Layout(whole(node.shape), (domain.owners[0],))
-    writer.finish(node, layout, [search.done(value, size)], "quantile", "by ranks")
+    writer.finish(node, layout, [search.done(value, size)], _QUANTILE, "by ranks")

@@ -16,6 +16,7 @@ from matnb.expr.nodes import Expr
 from matnb.ops.lanes import lanes_layout
 from matnb.ops.reference import Value, dense, positions
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import PRODUCT
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
 from matnb.program.regions import rows_region
@@ -63,7 +64,7 @@ def _(node: QuotientProduct, writer: PlanWriter, workers: Workers) -> None:
     matrix, (left, *small) = node.entries, node.inputs
     source, width = lanes_layout(matrix, (1,), writer, workers), node.shape[1]
     layout = Layout(Grid((source.grid.cuts[0], (0, width))), source.owners)
-    for block in writer.each_block(node, layout, "product", "plus_times of quotients at entries"):
+    for block in writer.each_block(node, layout, PRODUCT, "plus_times of quotients at entries"):
         rows = block.region[0]
         values = [
             writer.read(block, one, rows_region(one.shape, rows), block.owner) for one in (matrix, left)

@@ -9,10 +9,13 @@ from matnb.blocks.formats import Block
 from matnb.blocks.kernels import ordering
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
+from matnb.program.kinds import SORTING, Kind
 from matnb.program.operators import Run
 from matnb.program.place import SMALL_BYTES, default_layout
 from matnb.program.plan import Slot, Workers
 from matnb.program.writer import PlanWriter, TaskWriter
+
+_RANK = Kind("rank", shown=SORTING)
 
 _BETWEEN = 4  # times what a step gives, or looks at, it takes while it runs
 _SAMPLES = 1024  # of a block: so often less than it is looked at for each rank
@@ -58,7 +61,7 @@ class RankSearch:
         if self._task is not None:
             return value
         where = self._home if owner is None else owner
-        return self._writer.add(task, where, "rank", size, self._made)
+        return self._writer.add(task, where, _RANK, size, self._made)
 
     def each(
         self, kernel: Callable[..., Block], numbered: bool, inputs: Sequence[Value], size: int
@@ -100,7 +103,7 @@ class RankSearch:
         if isinstance(value, Slot):
             return value
         assert self._task is not None, "only then values are registers"
-        return self._writer.add(self._task, self._home, "rank", size, self._made)
+        return self._writer.add(self._task, self._home, _RANK, size, self._made)
 
 
 def sorting_layouts(node: Expr, writer: PlanWriter, workers: Workers) -> tuple[Layout, Layout]:

@@ -23,6 +23,7 @@ from matnb.ops.combining import FEW_WORKERS
 from matnb.ops.maps import inside_text, write_fused
 from matnb.ops.reference import Value, dense, positions
 from matnb.ops.registry import means
+from matnb.program.kinds import COMBINE, REDUCE, Kind, Role
 from matnb.program.operators import Finish, Fused, Run
 from matnb.program.place import SMALL_BYTES
 from matnb.program.plan import Slot
@@ -161,7 +162,7 @@ def lower_reductions(
             keys.append(_begin_together(task, values, lowerings, index, owner, writer))
     is_apart = len(members) > 1 or (first in ending and not lowerings[0].is_done)
     if is_apart:
-        writer.note_stage(first, domain, keys, "reduce", detail, (*inside, *members))
+        writer.note_stage(first, domain, keys, REDUCE, detail, (*inside, *members))
     for member, lowering in zip(members, lowerings, strict=True):
         own = [member] if is_apart else inside
         lowering.finish(member in ending, member.operation if is_apart else detail, own)
@@ -185,11 +186,16 @@ def _begin_together(
         for lowering, share in zip(lowerings, shares, strict=True)
     )
     task.do(Fused((), shares, outputs), *distinct)
-    kind = f"reduce {' '.join(share.operation for share in shares)}"
+    kind = _shares_kind(*(share.operation for share in shares))
     key = writer.add(task, owner, kind, packed_bytes(outputs), lowerings[0].node)
     for place, lowering in enumerate(lowerings):
         lowering.parts[index] = _Share(key, owner, outputs[place][0], Run(unpack, (outputs, place)))
     return key
+
+
+def _shares_kind(*operations: str) -> Kind:
+    # Of what makes shares, so that those of other operations are measured apart.
+    return Kind(f"reduce {' '.join(operations)}", Role.REDUCES)
 
 
 class _ReductionWriter:
@@ -221,7 +227,7 @@ class _ReductionWriter:
         if self.is_done:
             self._end(task, part)
         shape = self.shape_of(share, index)
-        self.parts[index] = self._add(task, owner, f"reduce {self.node.operation}", shape)
+        self.parts[index] = self._add(task, owner, _shares_kind(self.node.operation), shape)
         return self.parts[index].key
 
     def share_of(self, index: Index, place: int) -> Share:
@@ -249,7 +255,7 @@ class _ReductionWriter:
                 self.parts = {index: self._ended(part) for index, part in self.parts.items()}
         keys, owners = zip(*((part.key, part.owner) for part in self.parts.values()), strict=True)
         kept = Layout(kept_grid(self._grid, node.axes, node.keepdims), owners)
-        self._writer.finish(node, kept, keys, "reduce", detail, inside)
+        self._writer.finish(node, kept, keys, REDUCE, detail, inside)
 
     def _ended(self, part: _Share) -> _Share:
         # the value of a share that is packed with others
@@ -257,7 +263,7 @@ class _ReductionWriter:
             return part
         task = TaskWriter()
         self._end(task, task.do(part.unpack, task.read(part.key)))
-        return self._add(task, part.owner, "combine", part.shape)
+        return self._add(task, part.owner, COMBINE, part.shape)
 
     def _end(self, task: TaskWriter, share: Register) -> None:
         node = self.node
@@ -293,7 +299,7 @@ class _ReductionWriter:
             shape = tuple(1 if axis in one.merged else length for axis, length in enumerate(parts[0].shape))
             if following is not None:
                 shape = self._go_on(task, value, following, index, shape)
-            merged[index] = self._add(task, parts[0].owner, "combine", shape)
+            merged[index] = self._add(task, parts[0].owner, COMBINE, shape)
         return merged
 
     def _near(
@@ -340,7 +346,7 @@ class _ReductionWriter:
                 num_nodes(*covered[-1]) if axis == one.along else length
                 for axis, length in enumerate(first.shape)
             )
-            found.append(self._add(task, first.owner, "combine", tuple(shape)))
+            found.append(self._add(task, first.owner, COMBINE, tuple(shape)))
         return found, covered
 
     def _go_on(
@@ -372,7 +378,7 @@ class _ReductionWriter:
         found = tuple(lengths.get(axis, length) for axis, length in enumerate(shape))
         return (*found, NODE) if deviation and not is_later else found
 
-    def _add(self, task: TaskWriter, owner: int, kind: str, shape: tuple[int, ...]) -> _Share:
+    def _add(self, task: TaskWriter, owner: int, kind: Kind, shape: tuple[int, ...]) -> _Share:
         # adds a task and returns the part that it makes
         num_bytes = prod(shape) * self.wide.itemsize
         key = self._writer.add(task, owner, kind, num_bytes, self.node)
@@ -416,7 +422,7 @@ def lower_running_product(node: Reduce, writer: PlanWriter) -> None:
     lines = [[(*lane[:along], part, *lane[along + 1 :]) for part in parts] for lane in product(*lanes)]
     owners = tuple(writer.home_of(operand, line[-1]) for line in lines)
     layout = Layout(kept_grid(grid, axes, node.keepdims), owners)
-    for block in writer.each_block(node, layout, "reduce", node.operation):
+    for block in writer.each_block(node, layout, REDUCE, node.operation):
         line = lines[block.number]
         before: list[Slot] = []
         for region in line:
@@ -427,5 +433,5 @@ def lower_running_product(node: Reduce, writer: PlanWriter) -> None:
                 task.take(2 * block.num_bytes + node.dtype.itemsize * region_size(region))
             total = task.do(run, value, *map(task.read, before))
             if task is not block:
-                before = [writer.part_of(block, task, owner, "reduce", block.num_bytes)]
+                before = [writer.part_of(block, task, owner, REDUCE, block.num_bytes)]
         block.do(finish, total)

@@ -11,10 +11,13 @@ from matnb.ops.creation import lower_data, lower_load
 from matnb.ops.maps import lower_map
 from matnb.ops.reference import Value
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import Kind, Role
 from matnb.program.operators import Join
 from matnb.program.place import laid_out
 from matnb.program.plan import Workers
 from matnb.program.writer import PlanWriter
+
+_REGRID = Kind("regrid", Role.REPARTITIONS)
 
 
 @means(Regrid)
@@ -59,7 +62,7 @@ def _cut_before(node: Regrid, writer: PlanWriter) -> Expr | None:
 
 
 def _put_together(node: Regrid, source: Expr, layout: Layout, writer: PlanWriter) -> None:
-    for block in writer.each_block(node, layout, "regrid"):
+    for block in writer.each_block(node, layout, _REGRID):
         value = block.read(writer.block(source, block.region, block.owner))
         shape = region_shape(block.region)
         block.do(Join(((0,) * node.ndim,), shape, node.dtype, node.sparse), value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import prod
@@ -16,14 +16,18 @@ from matnb.blocks.grid import Grid, Region, region_shape, regular_cuts, whole
 from matnb.blocks.kernels import shaping as kernels
 from matnb.blocks.layout import Layout, spread
 from matnb.errors import ShapeError
-from matnb.expr.nodes import Expr, Shape
+from matnb.expr.nodes import Expr, Shape, entries_of_part
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import COUNT, CUT, JOINING, Kind
 from matnb.program.operators import Join, Run
 from matnb.program.place import SMALL_BYTES, laid_out, most_block_bytes
 from matnb.program.plan import Slot, Workers
 from matnb.program.regions import region_size
 from matnb.program.writer import BlockTask, PlanWriter, TaskWriter
+
+_REPEAT = Kind("repeat", shown=JOINING)
+_RESHAPE = Kind("reshape", shown=JOINING)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,6 +61,9 @@ class Repeat(Expr):
         given = self.operand.shape
         shape = (*given[: self.axis], given[self.axis] * self.count, *given[self.axis + 1 :])
         self._settle(shape, self.operand.dtype, self.operand.sparse, self.operand)
+
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return entries_of_part(self, self.operand, of)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,6 +101,9 @@ class RepeatEach(Expr):
             )
         shape = (*given[: self.axis], self.after[-1], *given[self.axis + 1 :])
         self._settle(shape, self.operand.dtype, self.operand.sparse, self.operand, self.counts)
+
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return entries_of_part(self, self.operand, of)
 
 
 @means(Reshape)
@@ -171,7 +181,7 @@ def _longer_than_one(shape: Shape) -> Shape:
 
 def _write_nothing(node: Reshape, writer: PlanWriter, workers: Workers) -> None:
     layout = Layout(whole(node.shape), workers.numbers[:1])
-    for block in writer.each_block(node, layout, "reshape", "nothing"):
+    for block in writer.each_block(node, layout, _RESHAPE, "nothing"):
         block.do(Join((), node.shape, node.dtype, node.sparse))
 
 
@@ -180,7 +190,7 @@ def _write_in_place(node: Reshape, writer: PlanWriter) -> None:
     writer.note_reuse(node.operand)
     cuts = iter([one for one in source.layout.grid.cuts if one[-1] != 1])
     grid = Grid(tuple((0, 1) if length == 1 else next(cuts) for length in node.shape))
-    for block in writer.each_block(node, Layout(grid, source.layout.owners), "reshape", "in place"):
+    for block in writer.each_block(node, Layout(grid, source.layout.owners), _RESHAPE, "in place"):
         run = Run(kernels.flat_join, (region_shape(block.region),))
         block.do(run, block.read(source.keys[block.number]))
 
@@ -192,7 +202,7 @@ def _write_exchange(node: Reshape, writer: PlanWriter, workers: Workers) -> None
     owners = tuple(runs.owner_at((start + stop - 1) // 2) for start, stop in pairwise(bounds))
     kernel = kernels.entries_join if node.sparse else kernels.flat_join
     detail = "in place" if bounds == runs.bounds else ""
-    for block in writer.each_block(node, Layout(grid, owners), "reshape", detail):
+    for block in writer.each_block(node, Layout(grid, owners), _RESHAPE, detail):
         elements = (bounds[block.number], bounds[block.number + 1])
         parts = [_part(node, block, elements, runs, one, writer) for one in runs.between(*elements)]
         block.do(Run(kernel, (region_shape(block.region),)), *parts)
@@ -217,7 +227,7 @@ def _part(
     there = TaskWriter()
     there.do(run, there.read(key))
     there.take(writer.bytes_of(node) * (end - begin) // node.size)
-    return block.read(writer.part_of(block, there, runs.owners[one], "cut", size))
+    return block.read(writer.part_of(block, there, runs.owners[one], CUT, size))
 
 
 def runs_of(node: Expr, writer: PlanWriter, workers: Workers) -> Runs:
@@ -314,7 +324,7 @@ def _(node: Repeat, writer: PlanWriter, workers: Workers) -> None:
     if not is_finer:
         owners = tuple(writer.home_of(node.operand, read_by(region)) for region in grid.regions())
         layout = Layout(grid, owners)
-    for block in writer.each_block(node, layout, "repeat"):
+    for block in writer.each_block(node, layout, _REPEAT):
         wanted = read_by(block.region)
         if 0 in region_shape(wanted):
             block.do(Join((), region_shape(block.region), node.dtype, node.sparse))
@@ -335,7 +345,7 @@ def _(node: CountsOf, writer: PlanWriter, workers: Workers) -> None:
     count = node.shape[0]
     layout = Layout(Grid((tuple(range(count + 1)),)), spread(count, workers.numbers))
     parts = list(pairwise(node.cuts))
-    for block in writer.each_block(node, layout, "count"):
+    for block in writer.each_block(node, layout, COUNT):
         counts = writer.read(block, node.counts, (parts[block.number],), block.owner)
         block.do(Run(kernels.counts_of), counts)
 
@@ -353,7 +363,7 @@ def _(node: RepeatEach, writer: PlanWriter, workers: Workers) -> None:
     grid = Grid(tuple(cuts))
     layout = laid_out(grid, workers)
     before = {after: one for one, after in parts}
-    for block in writer.each_block(node, layout, "repeat", "by counts"):
+    for block in writer.each_block(node, layout, _REPEAT, "by counts"):
         region = block.region
         if 0 in region_shape(region):
             block.do(Join((), region_shape(region), node.dtype, node.sparse))

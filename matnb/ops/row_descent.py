@@ -14,6 +14,7 @@ from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import SCAN
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
 from matnb.program.writer import PlanWriter
@@ -109,7 +110,7 @@ def _(node: RowDescent, writer: PlanWriter, workers: Workers) -> None:
     rows = node.inputs[0]
     owner = writer.home_of(rows, all_of(rows.shape))
     layout = Layout(Grid(((0, node.shape[0]),)), (owner,))
-    for block in writer.each_block(node, layout, "scan", f"{rows.shape[0]} rows"):
+    for block in writer.each_block(node, layout, SCAN, f"{rows.shape[0]} rows"):
         values = [writer.read(block, one, all_of(one.shape), block.owner) for one in node.inputs]
         copied = 0 if rows.dtype == np.float64 else writer.entries_of(rows, all_of(rows.shape))
         # An order of rows, the state three times.

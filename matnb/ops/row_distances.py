@@ -16,6 +16,7 @@ from matnb.expr.nodes import Expr
 from matnb.ops.lanes import lanes_layout
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import SEARCH
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
 from matnb.program.regions import region_size, rows_region
@@ -106,7 +107,7 @@ def _(node: NearestRows | RowDistances, writer: PlanWriter, workers: Workers) ->
     cuts, owners = _rows_of(matrix, others, writer, workers)
     count = node.count if isinstance(node, NearestRows) else 0
     layout = Layout(Grid((cuts, (0, node.shape[1]))), owners)
-    for block in writer.each_block(node, layout, "search", f"{others.shape[0]} rows"):
+    for block in writer.each_block(node, layout, SEARCH, f"{others.shape[0]} rows"):
         region = rows_region(matrix.shape, block.region[0])
         values = [writer.read(block, matrix, region, block.owner)]
         values.append(block.read(writer.block(others, all_of(others.shape), block.owner)))

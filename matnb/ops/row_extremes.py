@@ -19,6 +19,7 @@ from matnb.ops.maps import called
 from matnb.ops.ordering import firsts_of
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import PRODUCT
 from matnb.program.operators import Run
 from matnb.program.plan import Slot, Workers
 from matnb.program.regions import operand_region
@@ -87,7 +88,7 @@ def _(node: RowExtremes, writer: PlanWriter, workers: Workers) -> None:
     columns = () if len(node.shape) == 1 else ((0, node.shape[1]),)
     words = [link.name for link in node.links]
     detail = " ".join(["plus_times;", *words, "and", "search of rows, in tiles"])
-    for block in writer.each_block(node, Layout(Grid((cuts, *columns)), owners), "product", detail):
+    for block in writer.each_block(node, Layout(Grid((cuts, *columns)), owners), PRODUCT, detail):
         packed = _write_search(node, block.region[0], block.owner, writer)
         block.do(Run(part_of_firsts, (node.element, node.is_places, not columns)), block.read(packed))
 
@@ -120,4 +121,4 @@ def _write_search(node: RowExtremes, rows: tuple[int, int], owner: int, writer: 
     task.do(Run(row_extremes, (node.left.dtype, node.links, node.search)), *values)
     num_bytes = (rows[1] - rows[0]) * max(1, node.search.count) * firsts_record(node.element).itemsize
     task.take(TILE_BYTES + num_bytes)
-    return writer.add(task, owner, "product", num_bytes, node, name)
+    return writer.add(task, owner, PRODUCT, num_bytes, node, name)

@@ -33,10 +33,13 @@ from matnb.expr.nodes import Expr
 from matnb.ops.lanes import lanes_layout
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import REDUCTIONS, SCAN, Kind
 from matnb.program.operators import Run
 from matnb.program.plan import Slot, Workers
 from matnb.program.regions import operand_region
 from matnb.program.writer import PlanWriter, TaskWriter
+
+_DIFFERENCES = Kind("differences", follows_cuts=True, shown=REDUCTIONS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,7 +184,7 @@ def _(node: Scan, writer: PlanWriter, workers: Workers) -> None:
     before = {} if in_order or grid.counts[axis] == 1 else _before(node, writer)
     slots: dict[Index, Slot] = {}
     indices = iter(grid.indices())
-    for block in writer.each_block(node, layout, "scan", node.ufunc):
+    for block in writer.each_block(node, layout, SCAN, node.ufunc):
         index = next(indices)
         slots[index] = block.key
         if in_order and index[axis]:
@@ -189,7 +192,7 @@ def _(node: Scan, writer: PlanWriter, workers: Workers) -> None:
             last, owner = TaskWriter(), layout.owners[grid.number(previous)]
             last.do(Run(last_of, (axis,)), last.read(slots[previous]))
             size = _line_bytes(node, grid.region(previous), writer)
-            before[index] = (writer.part_of(block, last, owner, "scan", size),)
+            before[index] = (writer.part_of(block, last, owner, SCAN, size),)
         value = writer.read(block, node.operand, block.region, block.owner)
         block.do(whole, value, *map(block.read, before.get(index, ())))
 
@@ -212,7 +215,7 @@ def _before(node: Scan, writer: PlanWriter) -> dict[Index, tuple[Slot, ...]]:
         size = _line_bytes(node, region, writer)
         task = TaskWriter()
         task.do(Run(total_of, (node.ufunc, axis, node.dtype)), writer.read(task, node.operand, region, owner))
-        total = writer.add(task, owner, "scan", size, node)
+        total = writer.add(task, owner, SCAN, size, node)
         earlier = found.get(index, ())
         following = (*index[:axis], index[axis] + 1, *index[axis + 1 :])
         if not earlier or (size <= _FEW_BYTES and count <= _FEW_BLOCKS):
@@ -220,7 +223,7 @@ def _before(node: Scan, writer: PlanWriter) -> dict[Index, tuple[Slot, ...]]:
             continue
         task = TaskWriter()
         task.do(Run(carried, (node.ufunc,)), *(task.read(key) for key in (*earlier, total)))
-        found[following] = (writer.add(task, owner, "scan", size, node),)
+        found[following] = (writer.add(task, owner, SCAN, size, node),)
     return found
 
 
@@ -273,13 +276,13 @@ def _write_carried(
             owner, task = source.owners[last], TaskWriter()
             task.do(total, *_read_along(node, regions[last], task, owner, writer))
             task.take(_TILE_BYTES)
-            slot = writer.add(task, owner, "scan", carry_bytes, node)
+            slot = writer.add(task, owner, SCAN, carry_bytes, node)
             if last in before:
                 task = TaskWriter()
                 task.do(onward, task.read(before[last]), task.read(slot))
-                slot = writer.add(task, owner, "scan", carry_bytes, node)
+                slot = writer.add(task, owner, SCAN, carry_bytes, node)
             before[number] = slot
-    for block in writer.each_block(node, source, "scan", node._text(("...",)).partition("(")[0]):
+    for block in writer.each_block(node, source, SCAN, node._text(("...",)).partition("(")[0]):
         number = block.number
         values = _read_along(node, regions[number], block, block.owner, writer)
         carry = [block.read(before[number])] if number in before else []
@@ -309,7 +312,7 @@ def _(node: Differences, writer: PlanWriter, workers: Workers) -> None:
     ends = sorted({0, last, *(cut for cut in source.grid.cuts[axis] if cut < last)})
     grid = Grid((*source.grid.cuts[:axis], tuple(ends), *source.grid.cuts[axis + 1 :]))
     layout = Layout(grid, tuple(writer.home_of(node.operand, region) for region in grid.regions()))
-    for block in writer.each_block(node, layout, "differences"):
+    for block in writer.each_block(node, layout, _DIFFERENCES):
         start, stop = block.region[axis]
         is_cut = stop in source.grid.cuts[axis]
         parts = [(start, stop), (stop, stop + 1)] if is_cut else [(start, stop + 1)]

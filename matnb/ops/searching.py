@@ -14,11 +14,14 @@ from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import ELEMENTWISE, SEARCH, Kind
 from matnb.program.operators import Accumulate, Run
 from matnb.program.place import SMALL_BYTES, default_layout
 from matnb.program.plan import Workers
 from matnb.program.regions import region_size
 from matnb.program.writer import PlanWriter, TaskWriter
+
+_INTERPOLATE = Kind("interpolate", follows_cuts=True, shown=ELEMENTWISE)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +107,7 @@ def _(node: Search | Member, writer: PlanWriter, workers: Workers) -> None:
     held: dict[int, list[Region]] = {}
     for region, where in zip(looked.grid.regions(), looked.owners, strict=True):
         held.setdefault(where, []).append(region)
-    for block in writer.each_block(node, layout, "search"):
+    for block in writer.each_block(node, layout, SEARCH):
         region, owner = block.region, block.owner
         if small or held.keys() == {owner}:
             regions = [whole] if small else held[owner]
@@ -118,7 +121,7 @@ def _(node: Search | Member, writer: PlanWriter, workers: Workers) -> None:
             values = part.read(writer.block(node.values, region, where))
             part.take(_taken(node, region, regions))
             part.do(run, values, *(part.read(writer.block(other, one, where)) for one in regions))
-            parts.append(writer.part_of(block, part, where, "search", block.num_bytes))
+            parts.append(writer.part_of(block, part, where, SEARCH, block.num_bytes))
         block.do(together, *map(block.read, parts))
 
 
@@ -134,7 +137,7 @@ def _taken(node: Search | Member, region: Region, regions: list[Region]) -> int:
 def _(node: Interpolate, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of an interpolation: every worker has the points, which are few."""
     layout = writer.registers[node.values].layout
-    for block in writer.each_block(node, layout, "interpolate"):
+    for block in writer.each_block(node, layout, _INTERPOLATE):
         points = [block.read(writer.block(one, all_of(one.shape), block.owner)) for one in node.inputs]
         values = writer.read(block, node.values, block.region, block.owner)
         block.do(Run(ordering.interpolate), values, *points)

@@ -30,10 +30,14 @@ from matnb.expr.nodes import Expr
 from matnb.ops.maps import called
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import JOINING, REDUCTIONS, SCAN, SORT, Kind
 from matnb.program.operators import Run
 from matnb.program.place import laid_out
 from matnb.program.plan import Slot, Workers
 from matnb.program.writer import PlanWriter, TaskWriter
+
+_SEGMENTS = Kind("segments", shown=REDUCTIONS)
+_SPREAD = Kind("spread", shown=JOINING)
 
 _MOST_MOVED = 8  # of a block's values one in so many may be read by another block's results
 Cuts = tuple[int, ...]
@@ -366,7 +370,7 @@ def _(node: SegmentReduce, writer: PlanWriter, workers: Workers) -> None:
     bounds = list(pairwise(knots.values[one] for one in chosen))
     grid = Grid((tuple(knots.segments[one] for one in chosen),))
     owners = tuple(_home(values, start, stop, writer) for start, stop in bounds)
-    for block in writer.each_block(node, Layout(grid, owners), "segments", node.words):
+    for block in writer.each_block(node, Layout(grid, owners), _SEGMENTS, node.words):
         (start, stop), (first, last) = bounds[block.number], block.region[0]
         options = (node.operation, node.dtype, node.identity)
         if last - first == 1 and len(_parts(values, start, stop, writer)) > 1:
@@ -444,12 +448,12 @@ def _write_shares(node: SegmentReduce, start: int, stop: int, writer: PlanWriter
             count = num_nodes(low - start, high - start)
         elif node.operation == "deviation":
             count = NODE * num_deviation_nodes(low - start, high - start)
-        shares.append(writer.add(task, owner, "segments", count * wide.itemsize, node))
+        shares.append(writer.add(task, owner, _SEGMENTS, count * wide.itemsize, node))
         if node.operation in kernels.EXTREMES:
             task = TaskWriter()
             value = writer.read(task, node.values, ((low, high),), owner)
             task.do(Run(kernels.extreme_place, (node.operation, low - start)), value)
-            places.append(writer.add(task, owner, "segments", _INT64.itemsize, node))
+            places.append(writer.add(task, owner, _SEGMENTS, _INT64.itemsize, node))
     return shares + places
 
 
@@ -463,7 +467,7 @@ def _(node: SegmentScan, writer: PlanWriter, workers: Workers) -> None:
     in_order = (node.is_stable or node.ufunc == "multiply") and not is_exact
     before = {} if in_order else _before(node, layout, writer)
     slots: list[Slot] = []
-    for block in writer.each_block(node, layout, "scan", node.ufunc):
+    for block in writer.each_block(node, layout, SCAN, node.ufunc):
         (start, stop), number = block.region[0], block.number
         if in_order and number and not node.knots.begins_at(start):
             last, owner = TaskWriter(), layout.owners[number - 1]
@@ -472,7 +476,7 @@ def _(node: SegmentScan, writer: PlanWriter, workers: Workers) -> None:
                 region = layout.grid.region((number - 1,))
                 made.append(writer.read(last, node.values, region, owner))
             last.do(Run(kernels.last_of, (node.ufunc,)), *made)
-            before[number] = writer.part_of(block, last, owner, "scan", 2 * node.dtype.itemsize)
+            before[number] = writer.part_of(block, last, owner, SCAN, 2 * node.dtype.itemsize)
         slots.append(block.key)
         read = _read_with_offsets(node, start, stop, block, block.owner, writer)
         carry = [block.read(before[number])] if number in before else []
@@ -499,11 +503,11 @@ def _before(node: SegmentScan, layout: Layout, writer: PlanWriter) -> dict[int, 
         task = TaskWriter()
         run = Run(kernels.total_of, (node.ufunc, node.dtype, start, stop))
         task.do(run, *_read_with_offsets(node, start, stop, task, owner, writer))
-        total = writer.add(task, owner, "scan", size, node)
+        total = writer.add(task, owner, SCAN, size, node)
         if number in found:
             task = TaskWriter()
             task.do(Run(kernels.carried, (node.ufunc,)), task.read(found[number]), task.read(total))
-            total = writer.add(task, owner, "scan", size, node)
+            total = writer.add(task, owner, SCAN, size, node)
         found[number + 1] = total
     return found
 
@@ -516,7 +520,7 @@ def _(node: SegmentOrder, writer: PlanWriter, workers: Workers) -> None:
     cuts = tuple(sorted({knots.values[one] for one in chosen}))
     grid = Grid((cuts if len(cuts) > 1 else (0, 0),))
     layout = Layout(grid, tuple(_home(values, *region[0], writer) for region in grid.regions()))
-    for block in writer.each_block(node, layout, "sort", f"{node.wanted} of segments"):
+    for block in writer.each_block(node, layout, SORT, f"{node.wanted} of segments"):
         start, stop = block.region[0]
         first, last = knots.around(start, stop)
         value = writer.read(block, values, ((start, stop),), block.owner, alone=True)
@@ -530,7 +534,7 @@ def _(node: SegmentOrder, writer: PlanWriter, workers: Workers) -> None:
 @lowers(SegmentSpread)
 def _(node: SegmentSpread, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that give each value its segment's number."""
-    for block in writer.each_block(node, laid_out(Grid((node.cuts,)), workers, node.ranks), "spread"):
+    for block in writer.each_block(node, laid_out(Grid((node.cuts,)), workers, node.ranks), _SPREAD):
         start, stop = block.region[0]
         first, last = node.knots.around(start, stop)
         numbers = writer.read(block, node.numbers, ((first, last),), block.owner)
@@ -542,7 +546,7 @@ def _(node: SegmentSpread, writer: PlanWriter, workers: Workers) -> None:
 def _(node: SegmentPlaces, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that give each value its place in its segment."""
     layout = laid_out(Grid((node.cuts,)), workers, node.ranks)
-    for block in writer.each_block(node, layout, "spread", "places"):
+    for block in writer.each_block(node, layout, _SPREAD, "places"):
         start, stop = block.region[0]
         first, last = node.knots.around(start, stop)
         offsets = writer.read(block, node.offsets, ((first, last + 1),), block.owner)

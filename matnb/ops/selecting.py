@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import ClassVar
@@ -24,13 +24,17 @@ from matnb.blocks.kernels.selecting import (
 )
 from matnb.blocks.layout import Layout
 from matnb.errors import DTypeError, ShapeError
-from matnb.expr.nodes import Expr, Shape
+from matnb.expr.nodes import Expr, Shape, entries_of_part
 from matnb.ops.reference import Value, dense, flat_positions, from_flat_positions, positions
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import COUNT, PICKING, PUT, Kind
 from matnb.program.operators import Join, Run
 from matnb.program.plan import Workers
 from matnb.program.regions import rows_region
 from matnb.program.writer import PlanWriter
+
+_PLACES = Kind("places", shown=PICKING)
+_SELECT = Kind("select", shown=PICKING)
 
 Cuts = tuple[int, ...]
 
@@ -69,6 +73,9 @@ class Compress(Expr):
         sparse = self.operand.sparse and self.mask.ndim == 1
         self._settle(shape, self.operand.dtype, sparse, self.operand, self.mask)
 
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return entries_of_part(self, self.operand, of)
+
     def _text(self, operands: Sequence[str]) -> str:
         return f"{operands[0]}[{operands[1]}]"
 
@@ -105,6 +112,9 @@ class Expand(Expr):
     def target(self) -> Shape:
         """The shape of what is written over."""
         return (self.after[-1], *self.operand.shape[self.mask.ndim :])
+
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return of[self.operand] + of[self.value]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,6 +185,9 @@ class Select(Expr):
                 f"booleans of shape {self.mask.shape} {self.mask.dtype} for entries of shape {own.shape}"
             )
         self._settle(own.shape, own.dtype, True, own, self.mask)
+
+    def _entries(self, of: Mapping[Expr, float], row: float) -> float:
+        return of[self.operand]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -287,7 +300,7 @@ def _(node: CountTrue, writer: PlanWriter, workers: Workers) -> None:
     regions = [rows_region(node.mask.shape, rows) for rows in pairwise(node.cuts)]
     owners = tuple(writer.home_of(node.mask, region) for region in regions)
     layout = Layout(Grid((tuple(range(len(node.cuts))),)), owners)
-    for block in writer.each_block(node, layout, "count", "what is true"):
+    for block in writer.each_block(node, layout, COUNT, "what is true"):
         mask = writer.read(block, node.mask, regions[block.number], block.owner, alone=True)
         block.do(Run(count_true), mask)
 
@@ -305,7 +318,7 @@ def _(node: Compress, writer: PlanWriter, workers: Workers) -> None:
     ]
     owners = tuple(writer.home_of(node.operand, (*region, *rest)) for region, rest in read)
     layout = Layout(Grid((_ends(parts), *beside)), owners)
-    for block in writer.each_block(node, layout, "select", "by booleans"):
+    for block in writer.each_block(node, layout, _SELECT, "by booleans"):
         if not parts:
             block.do(Join((), region_shape(block.region), node.dtype, node.sparse))
             continue
@@ -323,7 +336,7 @@ def _(node: Expand, writer: PlanWriter, workers: Workers) -> None:
     grid = Grid((node.before, *((0, length) for length in node.mask.shape[1:]), *beside))
     ends = dict(zip(pairwise(node.before), pairwise(node.after), strict=True))
     layout = Layout(grid, tuple(writer.home_of(node.operand, region) for region in grid.regions()))
-    for block in writer.each_block(node, layout, "put", "by booleans"):
+    for block in writer.each_block(node, layout, PUT, "by booleans"):
         region, owner = block.region, block.owner
         values = writer.read(block, node.operand, region, owner)
         mask = writer.read(block, node.mask, region[:masked], owner)
@@ -339,7 +352,7 @@ def _(node: Prune, writer: PlanWriter, workers: Workers) -> None:
     source = writer.registers[node.operand]
     writer.note_reuse(node.operand)
     each = 1 + (node.dtype.itemsize if node.threshold else 0)  # whether it stays, and its size
-    for block in writer.each_block(node, source.layout, "select", "large entries"):
+    for block in writer.each_block(node, source.layout, _SELECT, "large entries"):
         block.do(Run(prune, (node.threshold,)), block.read(source.keys[block.number]))
         block.take(each * writer.entries_of(node.operand, block.region))
 
@@ -349,7 +362,7 @@ def _(node: Select, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that drop entries by booleans, each where its block of the array is."""
     source = writer.registers[node.operand]
     writer.note_reuse(node.operand)
-    for block in writer.each_block(node, source.layout, "select", "entries by booleans"):
+    for block in writer.each_block(node, source.layout, _SELECT, "entries by booleans"):
         value = block.read(source.keys[block.number])
         block.do(Run(select), value, writer.read(block, node.mask, block.region, block.owner))
         each = 1 + (0 if node.mask.sparse else 2 * _PLACE_BYTES)  # whether it stays, and where it is
@@ -361,7 +374,7 @@ def _(node: SelectBy, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that drop entries by a user's function, each where its block is."""
     source = writer.registers[node.operand]
     writer.note_reuse(node.operand)
-    for block in writer.each_block(node, source.layout, "select", node.function.name):
+    for block in writer.each_block(node, source.layout, _SELECT, node.function.name):
         start = (block.region[0][0], block.region[1][0])
         block.do(Run(select_by, (node.function, start)), block.read(source.keys[block.number]))
         each = 1 + 2 * _PLACE_BYTES + 2 * node.dtype.itemsize  # places, and a copy for the function
@@ -374,7 +387,7 @@ def _(node: TruePlaces, writer: PlanWriter, workers: Workers) -> None:
     parts = _parts(node.before, node.after)
     regions = [rows_region(node.mask.shape, rows) for rows, _ in parts or [((0, 0), (0, 0))]]
     layout = Layout(Grid((_ends(parts),)), tuple(writer.home_of(node.mask, region) for region in regions))
-    for block in writer.each_block(node, layout, "places", "of what is true"):
+    for block in writer.each_block(node, layout, _PLACES, "of what is true"):
         if not parts:
             block.do(Join((), (0,), node.dtype, False))
             continue
@@ -392,7 +405,7 @@ def _(node: StoredEntries, writer: PlanWriter, workers: Workers) -> None:
     parts = _parts(node.before, node.after)
     regions = [rows_region(node.operand.shape, rows) for rows, _ in parts or [((0, 0), (0, 0))]]
     owners = tuple(writer.home_of(node.operand, region) for region in regions)
-    for block in writer.each_block(node, Layout(Grid((_ends(parts),)), owners), "places", "of entries"):
+    for block in writer.each_block(node, Layout(Grid((_ends(parts),)), owners), _PLACES, "of entries"):
         if not parts:
             block.do(Join((), (0,), node.dtype, False))
             continue

@@ -15,11 +15,14 @@ from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr, Index, Transpose
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import JOIN, PICKING, TRANSPOSE, Kind
 from matnb.program.operators import Flip, Join, Take
 from matnb.program.place import default_layout
 from matnb.program.plan import Workers
 from matnb.program.regions import SlicePart, piece_cuts, slice_pieces
 from matnb.program.writer import PlanWriter, TaskWriter, cut_of
+
+_SLICE = Kind("slice", shown=PICKING)
 
 
 @means(Transpose)
@@ -59,11 +62,11 @@ def _(node: Index, writer: PlanWriter, workers: Workers) -> None:
     out, read = _pieces(node, grid)
     if 0 in node.shape:
         layout = Layout(out, (workers.numbers[0],) * out.num_blocks)
-        for block in writer.each_block(node, layout, "slice", "nothing"):
+        for block in writer.each_block(node, layout, _SLICE, "nothing"):
             block.do(Join((), region_shape(block.region), node.dtype, node.sparse))
         return
     writer.note_reuse(node.operand)
-    for block in writer.each_block(node, sliced_layout(node, source.layout), "slice"):
+    for block in writer.each_block(node, sliced_layout(node, source.layout), _SLICE):
         index, key = read[block.number]
         block.do(Take(key), block.read(source.keys[grid.number(index)]))
         if node.operand.sparse:
@@ -151,7 +154,7 @@ def _(node: Transpose, writer: PlanWriter, workers: Workers) -> None:
     else:
         layout = default_layout(node, writer.bytes_of(node), workers)
     back = [node.axes.index(axis) for axis in range(node.ndim)]
-    for block in writer.each_block(node, layout, "transpose"):
+    for block in writer.each_block(node, layout, TRANSPOSE):
         wanted = tuple(block.region[axis] for axis in back)
         found = [index for index in grid.indices() if grid.region(index) == wanted] or list(
             grid.overlapping(wanted)
@@ -168,13 +171,13 @@ def _(node: Transpose, writer: PlanWriter, workers: Workers) -> None:
             task.do(Flip(node.axes), value)
             if task is not block:
                 size = writer.bytes_of(node.operand, common)
-                parts.append(writer.part_of(block, task, source.layout.owners[place], "transpose", size))
+                parts.append(writer.part_of(block, task, source.layout.owners[place], TRANSPOSE, size))
             starts = zip(node.axes, block.region, strict=True)
             offsets.append(tuple(common[axis][0] - begin for axis, (begin, _) in starts))
         if parts or not found:
             joined = Join(tuple(offsets), region_shape(block.region), node.dtype, node.sparse)
             block.do(joined, *map(block.read, parts))
-            block.kind = "join"
+            block.kind = JOIN
 
 
 def _flipped(layout: Layout, axes: tuple[int, ...]) -> Layout:

@@ -15,9 +15,13 @@ from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import JOINING, PRODUCTS, Kind
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
 from matnb.program.writer import PlanWriter
+
+_CONVOLVE = Kind("convolve", shown=PRODUCTS)
+_WINDOWS = Kind("windows", shown=JOINING)
 
 
 def _slid(operand: Expr, length: int, axis: int) -> tuple[int, ...]:
@@ -180,7 +184,7 @@ def _(node: Windows | WindowReduce, writer: PlanWriter, workers: Workers) -> Non
     grid = Grid(tuple(cuts))
     layout = Layout(grid, tuple(writer.home_of(operand, one[: operand.ndim]) for one in grid.regions()))
     detail = node.operation if isinstance(node, WindowReduce) else ""
-    for block in writer.each_block(node, layout, "windows", detail):
+    for block in writer.each_block(node, layout, _WINDOWS, detail):
         region, (start, stop) = block.region, block.region[axis]
         read = (*region[:axis], (start, stop + node.length - 1), *region[axis + 1 : operand.ndim])
         if isinstance(node, WindowReduce):
@@ -193,7 +197,7 @@ def _(node: WindowRolled, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks of rolling windows: a block reads what is in front of it, as far as a window goes."""
     axis = node.axis
     layout = writer.registers[node.operand].layout
-    for block in writer.each_block(node, layout, "windows", node.operation):
+    for block in writer.each_block(node, layout, _WINDOWS, node.operation):
         region, (start, stop) = block.region, block.region[axis]
         begin = max(0, start - node.length + 1)
         read = (*region[:axis], (begin, stop), *region[axis + 1 :])
@@ -212,7 +216,7 @@ def _(node: Convolve, writer: PlanWriter, workers: Workers) -> None:
     grid = Grid((_cuts(operand, 0, node.length, node.start, writer),))
     inside = (min(max(node.start + low, 0), operand.size - 1) for low in grid.cuts[0][:-1])
     layout = Layout(grid, tuple(writer.home_of(operand, ((one, one + 1),)) for one in inside))
-    for block in writer.each_block(node, layout, "convolve", f"{width} weights"):
+    for block in writer.each_block(node, layout, _CONVOLVE, f"{width} weights"):
         ((low, high),) = block.region
         # Not fewer elements than weights, or NumPy takes the one for the other, and adds in another order.
         first = min(max(0, node.start + low - width + 1), operand.size - width)

@@ -19,6 +19,7 @@ from matnb.expr.nodes import Expr
 from matnb.ops.lanes import lanes_layout
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import PART, SOLVE
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
 from matnb.program.regions import rows_region
@@ -156,7 +157,7 @@ def _(node: Decompose, writer: PlanWriter, workers: Workers) -> None:
     heaviest = max(stacks, key=writer.bytes_of)
     source = lanes_layout(heaviest, range(1, heaviest.ndim), writer, workers)
     layout = Layout(Grid((source.grid.cuts[0], *all_of(node.shape[1:]))), source.owners)
-    for block in writer.each_block(node, layout, "solve", node.name):
+    for block in writer.each_block(node, layout, SOLVE, node.name):
         rows = block.region[0]
         values, taken = [], block.num_bytes
         for one, is_cut in zip(node.inputs, node.cut, strict=True):
@@ -175,7 +176,7 @@ def _(node: StackPart, writer: PlanWriter, workers: Workers) -> None:
     source = writer.registers[call]
     writer.note_reuse(call)
     layout = Layout(Grid((source.layout.grid.cuts[0], *all_of(node.shape[1:]))), source.layout.owners)
-    for block in writer.each_block(node, layout, "part"):
+    for block in writer.each_block(node, layout, PART):
         block.do(Run(stack_part, (call.outputs, node.place)), block.read(source.keys[block.number]))
 
 
@@ -186,7 +187,7 @@ def _(node: SegmentSolves, writer: PlanWriter, workers: Workers) -> None:
     source = lanes_layout(matrix, (1,), writer, workers)
     width = node.shape[1]
     layout = Layout(Grid((source.grid.cuts[0], (0, width))), source.owners)
-    for block in writer.each_block(node, layout, "solve", f"{width} unknowns a row"):
+    for block in writer.each_block(node, layout, SOLVE, f"{width} unknowns a row"):
         rows = block.region[0]
         part = rows_region(matrix.shape, rows)
         ratings = writer.read(block, matrix, part, block.owner)

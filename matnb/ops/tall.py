@@ -15,6 +15,7 @@ from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr, Shape
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import SOLVE
 from matnb.program.operators import Run
 from matnb.program.plan import Workers
 from matnb.program.regions import rows_region
@@ -130,7 +131,7 @@ def _(node: SlabTriangles, writer: PlanWriter, workers: Workers) -> None:
     slabs = list(pairwise(node.cuts))
     owners = tuple(writer.home_of(heaviest, rows_region(heaviest.shape, rows)) for rows in slabs)
     cuts = tuple(width * place for place in range(len(slabs) + 1))
-    for block in writer.each_block(node, Layout(Grid((cuts, (0, width))), owners), "solve", "qr of slabs"):
+    for block in writer.each_block(node, Layout(Grid((cuts, (0, width))), owners), SOLVE, "qr of slabs"):
         start, stop = slabs[block.number]
         parts = [rows_region(one.shape, (start, stop)) for one in node.inputs]
         values = [
@@ -147,7 +148,7 @@ def _(node: SlabBases, writer: PlanWriter, workers: Workers) -> None:
     slabs = list(pairwise(node.cuts))
     owners = tuple(writer.home_of(matrix, rows_region(matrix.shape, rows)) for rows in slabs)
     grid = Grid((node.cuts, (0, node.shape[1])))
-    for block in writer.each_block(node, Layout(grid, owners), "solve", "qr of slabs"):
+    for block in writer.each_block(node, Layout(grid, owners), SOLVE, "qr of slabs"):
         start, stop = slabs[block.number]
         own = writer.read(block, matrix, rows_region(matrix.shape, (start, stop)), block.owner, alone=True)
         part = rows_region(after.shape, node.rows_after(block.number))

@@ -17,6 +17,7 @@ from matnb.ops.combining import write_sum
 from matnb.ops.maps import called
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import PRODUCT
 from matnb.program.operators import Run
 from matnb.program.plan import Slot, Workers
 from matnb.program.regions import operand_region
@@ -87,7 +88,7 @@ def _(node: TallProducts, writer: PlanWriter, workers: Workers) -> None:
     words = [*dict.fromkeys(link.name for factor in node.factors for link in factor.links)]
     others = f", {len(node.factors)} at once" if len(node.factors) > 1 else ""
     detail = " ".join(["plus_times of the transpose;", *words, "by tiles of rows"]) + others
-    for block in writer.each_block(node, layout, "product", detail):
+    for block in writer.each_block(node, layout, PRODUCT, detail):
         if len(owners) == 1:
             _write_part(block, node, (cuts[0], cuts[-1]), block.owner, writer)
             continue
@@ -95,7 +96,7 @@ def _(node: TallProducts, writer: PlanWriter, workers: Workers) -> None:
         for rows, owner in zip(pairwise(cuts), owners, strict=True):
             task = TaskWriter()
             _write_part(task, node, rows, owner, writer)
-            parts.append(writer.part_of(block, task, owner, "product", block.num_bytes))
+            parts.append(writer.part_of(block, task, owner, PRODUCT, block.num_bytes))
         write_sum(block, parts, "plus", writer)
 
 

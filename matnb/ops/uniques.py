@@ -18,9 +18,12 @@ from matnb.ops.ordering import PartsWriter, write_arg_sorted, write_sorted
 from matnb.ops.ranking import sorting_layouts
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import COUNT, PICK, SORTING, Kind
 from matnb.program.operators import Join, Run
 from matnb.program.plan import Workers
 from matnb.program.writer import PlanWriter
+
+_DISTINCT = Kind("distinct", shown=SORTING)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,7 +155,7 @@ def _(node: Distinct, writer: PlanWriter, workers: Workers) -> None:
     else:
         blocks = [write_sorted(node, node.operand, domain, writer)]
     parts = PartsWriter(node, node.operand, blocks[0], node.cuts, writer, uniques.piece_and_last)
-    for block in writer.each_block(node, layout, "distinct"):
+    for block in writer.each_block(node, layout, _DISTINCT):
         number = block.number
         parameters = (number, node.cuts[number], node.equal_nan, node.starts, node.places)
         parts.merge(block, uniques.distinct, blocks, parameters, reads_splits=True)
@@ -165,7 +168,7 @@ def _(node: CountDistinct, writer: PlanWriter, workers: Workers) -> None:
     parts = list(pairwise(node.ends))
     owners = tuple(writer.home_of(node.operand, (part,)) for part in parts)
     layout = Layout(Grid((tuple(range(len(node.ends))),)), owners)
-    for block in writer.each_block(node, layout, "count", "what is distinct"):
+    for block in writer.each_block(node, layout, COUNT, "what is distinct"):
         part = writer.block(node.operand, (parts[block.number],), block.owner)
         block.do(Run(uniques.count_of), block.read(part))
 
@@ -182,7 +185,7 @@ def _(node: DistinctField, writer: PlanWriter, workers: Workers) -> None:
     ]
     owners = [writer.home_of(node.operand, (part,)) for part, _, _ in parts] or [workers.numbers[0]]
     cuts = (0, *accumulate(count for _, _, count in parts)) if parts else (0, 0)
-    for block in writer.each_block(node, Layout(Grid((cuts,)), tuple(owners)), "pick", node.field):
+    for block in writer.each_block(node, Layout(Grid((cuts,)), tuple(owners)), PICK, node.field):
         if not parts:
             block.do(Join((), (0,), node.dtype, False))
             continue

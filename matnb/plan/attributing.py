@@ -105,7 +105,7 @@ def _read(task: Task, labels: Mapping[Slot, _Label], sparse: set[Slot]) -> _Labe
 def _parts_of_blocks(program: Program) -> Iterator[Task]:
     # Tasks that may lay a part of a block out anew, such as of a heavy row that workers share.
     for batch in batches(program.actions):
-        yield from (task for task in batch.tasks if task.kind in ("cut", "move"))
+        yield from (task for task in batch.tasks if task.kind.lays_out)
 
 
 def _inside(actions: Iterable[Action]) -> Iterator[Batch | Iterate]:

@@ -19,6 +19,7 @@ from matnb.plan.explain import LAST_VALUE, Called, bodies_of, kind_of, nameless
 from matnb.plan.looping import ControlPlan, starts_inside
 from matnb.plan.measured import ArrayMeasurement, MadeRun, MadeStage, Measures
 from matnb.plan.plan_counts import counts_of, functions_of, reductions_of, tasks_by_stage
+from matnb.program.kinds import Role
 from matnb.program.loads import MOST_PARTS
 from matnb.program.operators import Cut, Join
 from matnb.program.plan import Plan, Slot, Stage, Stored, Task
@@ -312,12 +313,12 @@ class PlanGraph:
             details.append(_placing_text(stage))
         if exchange is not None:
             size = f"{bytes_text(exchange.num_bytes)} " if exchange.num_bytes else ""
-            details.append(f"{verb_of(stage.kind)} {size}across workers")
+            details.append(f"{_VERBS.get(stage.kind.role, 'gathers')} {size}across workers")
         if num_users > 1:
             details.append(f"used {num_users} times")
         name = f"s{self._num_stages}"
         self._num_stages += 1
-        look: Look = "given" if stage.kind in ("data", "load") else "work"
+        look: Look = "given" if stage.kind.role in (Role.SENDS, Role.LOADS) else "work"
         self._bytes[name] = float(stage.estimated_bytes)
         if known is not None and known.slowest_seconds is not None:
             self._seconds[name] = known.slowest_seconds
@@ -493,7 +494,7 @@ def _what(stage: Stage | MadeStage) -> str:
     words = stage.detail.split()
     if len(words) > MAX_WORDS:
         words = [*words[:MAX_WORDS], f"... {len(words) - MAX_WORDS:,} more"]
-    return " ".join([stage.kind, *words])
+    return " ".join([stage.kind.name, *words])
 
 
 # The stages of a program by when they run.
@@ -573,8 +574,13 @@ def _section(
 
 # What the stages of a plan read from other workers: how much, and from which arrays.
 
-_WHOLE = ("product", "part", "combine", "accumulate")  # tasks that give sums of blocks, as large as these
-_VERBS = {"reduce": "reduces", "regrid": "repartitions", "load": "sends", "data": "sends"}
+_WHOLE = (Role.MULTIPLIES, Role.SPLITS, Role.JOINS)  # tasks whose values are as large as blocks
+_VERBS = {
+    Role.REDUCES: "reduces",
+    Role.REPARTITIONS: "repartitions",
+    Role.LOADS: "sends",
+    Role.SENDS: "sends",
+}
 
 
 @dataclass(frozen=True)
@@ -680,7 +686,7 @@ class Exchanges:
                 for length in shape:
                     elements *= length
                 return elements * dtype.itemsize
-        return part if task.kind in _WHOLE else 0
+        return part if task.kind.role in _WHOLE else 0
 
 
 def _sources(key: Slot, tasks: Mapping[Slot, Task], own: Sequence[Slot]) -> list[Slot]:
@@ -696,8 +702,3 @@ def _sources(key: Slot, tasks: Mapping[Slot, Task], own: Sequence[Slot]) -> list
         else:
             found.append(one)
     return found
-
-
-def verb_of(kind: str) -> str:
-    """Return what a stage of a kind does with what comes from other workers, in a word."""
-    return _VERBS.get(kind, "gathers")

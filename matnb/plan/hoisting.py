@@ -9,8 +9,6 @@ from matnb.program.operators import Constant
 from matnb.program.plan import Slot, Task
 from matnb.program.program import Action, Batch, Branch, Iterate
 
-LAYING_OUT = frozenset(("gather", "cut", "regrid", "move", "transpose"))  # kinds of tasks
-
 
 def hoisted(repeat: Iterate) -> tuple[Action, ...]:
     """Return a loop without the tasks that lay out what does not change in it, after a batch of these.
@@ -46,7 +44,7 @@ def hoisted(repeat: Iterate) -> tuple[Action, ...]:
 
 def _lays_out(task: Task) -> bool:
     # What is computed stays where the body put it: it may be larger than what it is made from.
-    return task.kind in LAYING_OUT or all(isinstance(step.operator, Constant) for step in task.steps)
+    return task.kind.lays_out or all(isinstance(step.operator, Constant) for step in task.steps)
 
 
 def _filled(actions: Iterable[Action]) -> set[Slot]:

@@ -20,6 +20,7 @@ from matnb.plan.lower import lower
 from matnb.plan.reproducibility import bits_follow_cuts
 from matnb.plan.transposes import wished
 from matnb.plan.work import LoopWork, loop_work
+from matnb.program.kinds import MOVE
 from matnb.program.memory import estimate_bytes
 from matnb.program.operators import Join
 from matnb.program.place import default_layout
@@ -641,7 +642,7 @@ def write_aligned(node: Expr, layout: Layout, writer: PlanWriter) -> Registers:
             task = TaskWriter()
             task.do(Join(((0,) * node.ndim,), region_shape(region), node.dtype, node.sparse), task.read(key))
             size, name = writer.bytes_of(node, region), ("moved", key, owner)
-            key = writer.add(task, owner, "move", size, node, name)
+            key = writer.add(task, owner, MOVE, size, node, name)
         keys.append(key)
     return tuple(keys)
 

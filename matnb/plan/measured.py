@@ -13,6 +13,7 @@ import numpy as np
 from matnb.blocks.layout import Layout
 from matnb.events import TaskTimed
 from matnb.expr.nodes import Expr
+from matnb.program.kinds import Kind, Role
 from matnb.program.plan import Slot, Stage, Task
 from matnb.program.program import Action, Batch, Branch, Iterate, Program, batches
 
@@ -48,7 +49,7 @@ class MadeStage(NamedTuple):
     makes: int
     way: str
     digest: bytes
-    kind: str
+    kind: Kind
     detail: str
     layout: Layout
     tasks: tuple[Slot, ...]
@@ -182,7 +183,7 @@ class Measures:
 
 def _without_call(task: Task) -> Task:
     # A user's function may hold whatever it likes.
-    return replace(task, steps=()) if task.kind == "call" else task
+    return replace(task, steps=()) if task.kind.role is Role.CALLS else task
 
 
 def _without_calls(actions: Sequence[Action]) -> tuple[Action, ...]:

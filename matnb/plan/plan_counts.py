@@ -13,6 +13,7 @@ from matnb.blocks.kernels.indexing import only
 from matnb.expr.nodes import Data, Expr, Literal, Load, Regrid
 from matnb.io.source import facts_of_piece, found_in_source, merge_facts
 from matnb.plan.measured import MadeStage
+from matnb.program.kinds import Role
 from matnb.program.operators import (
     Constant,
     Cut,
@@ -90,7 +91,7 @@ def _num_computed(plan: Plan) -> int:
         node
         for stage in plan.stages
         for node in stage.inside
-        if stage.kind != "data" and not isinstance(node, Data | Literal)
+        if stage.kind.role is not Role.SENDS and not isinstance(node, Data | Literal)
     }
     return len(computed)
 
@@ -104,13 +105,15 @@ def _num_arrays(plan: Plan) -> int:
     found = tasks_by_stage(plan.stages, plan.tasks, once=True)
     total = 0
     for stage, tasks in zip(plan.stages, found, strict=True):
-        if stage.kind == "data" or not tasks:
+        if stage.kind.role is Role.SENDS or not tasks:
             continue
         is_array = stage.expression.size > 1
         own = set(stage.tasks)
-        inside = max(num_temporaries(task) for task in tasks) if is_array or stage.kind == "reduce" else 0
+        inside = (
+            max(num_temporaries(task) for task in tasks) if is_array or stage.kind.role is Role.REDUCES else 0
+        )
         # Parts of one block that several tasks make, before they are put together.
-        parts = sum(task.kind == "product" and task.key not in own for task in tasks)
+        parts = sum(task.kind.role is Role.MULTIPLIES and task.key not in own for task in tasks)
         total += is_array + inside + -(-parts // max(1, len(own)))
     return total
 

@@ -23,6 +23,7 @@ from matnb.expr.nodes import Expr, MatMul, Transpose
 from matnb.pictures.quantities import bytes_text, plural_text, seconds_text
 from matnb.pictures.simulation import SimulationFacts, shares_of, simulation_svg
 from matnb.plan.looping import ControlPlan
+from matnb.program.kinds import Role
 from matnb.program.memory import depth_first
 from matnb.program.operators import Cut, Fused, Join, Multiply
 from matnb.program.plan import Plan, PlanWork, Slot, Stage, Task, Workers
@@ -35,7 +36,7 @@ BYTES_PER_SECOND = 3e9  # read and written
 SPARSE_ENTRY_SECONDS = 10e-9  # of an entry of a sparse product of two: 9 to 23 for graphs of 2^12 to 2^16
 TASK_SECONDS = 300e-6  # of Dask
 LOOP_TASK_SECONDS = 40e-6  # of a gang
-_LAYING_OUT = ("gather", "cut", "move", "transpose", "accumulate", "combine")
+_LAYING_OUT = (Role.LAYS_OUT, Role.MOVES, Role.JOINS)
 _BITS = {"bps": 1, "kbps": 10**3, "mbps": 10**6, "gbps": 10**9, "tbps": 10**12}
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "\u00b5s": 1e-6, "ns": 1e-9}
 
@@ -358,7 +359,7 @@ class _BatchClock:
             self._free[worker] -= 1
             self._busy[machine] += seconds
             self._put(key, worker, task.working_bytes)
-            self._spans.append(TaskSpan(machine, worker, key, task.kind, now, now + seconds))
+            self._spans.append(TaskSpan(machine, worker, key, task.kind.name, now, now + seconds))
             self._event(now + seconds, "done", key, worker)
 
     def _finish(self, key: Slot, worker: int, now: float) -> None:
@@ -427,7 +428,7 @@ def seconds_of(
         for stage, one in zip(stages, work, strict=False)
     }
     sparse = {stage.makes: _entries_made(stage) for stage in stages}
-    working = [task for task in tasks if task.kind not in _LAYING_OUT]
+    working = [task for task in tasks if task.kind.role not in _LAYING_OUT]
     counts: dict[int | None, int] = {}
     for task in working:
         counts[task.makes] = counts.get(task.makes, 0) + 1
@@ -435,12 +436,12 @@ def seconds_of(
     for task in tasks:
         moved = sizes.get(task.key, 0) + sum(sizes.get(key, 0) for key in dict.fromkeys(task.inputs))
         flops = entries = 0.0
-        if task.kind not in _LAYING_OUT and task.makes in of_array:
+        if task.kind.role not in _LAYING_OUT and task.makes in of_array:
             share = of_array[task.makes]
             flops = share.flops / counts[task.makes]
             entries = sparse[task.makes] / counts[task.makes]
             moved = max(moved, int(share.accessed_bytes / counts[task.makes]))
-        elif task.kind == "move":
+        elif task.kind.role is Role.MOVES:
             moved = 0
         working_seconds = (entries * SPARSE_ENTRY_SECONDS, flops / FLOPS_PER_SECOND, moved / BYTES_PER_SECOND)
         found[task.key] = each + max(working_seconds)

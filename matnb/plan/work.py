@@ -10,6 +10,7 @@ from matnb.expr.nodes import Data, Elementwise, Expr, Literal, MaskedMatMul, Mat
 from matnb.ops.contracting import Contract
 from matnb.ops.quotient_products import QuotientProduct
 from matnb.ops.tall_products import TallProducts
+from matnb.program.kinds import Role
 from matnb.program.memory import estimate_bytes
 from matnb.program.plan import PlanWork, Slot, Stage
 from matnb.program.program import Action, Iterate, weighted_tasks
@@ -46,7 +47,7 @@ def works_of(stages: Iterable[Stage], entries: Mapping[Expr, int]) -> tuple[Plan
                     read = estimate_bytes(one, entries.get(one, one.size))
                     # Of what only picks elements, or moves them, those that are read are those it gives.
                     moved += read if own or isinstance(node, Elementwise) else min(read, size)
-        if made and stage.kind != "data" and not isinstance(stage.expression, Data | Literal):
+        if made and stage.kind.role is not Role.SENDS and not isinstance(stage.expression, Data | Literal):
             moved += size
         found.append(PlanWork(flops, moved))
     return tuple(found)

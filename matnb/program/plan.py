@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 from matnb.blocks.grid import Region
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Data, Expr, Literal
+from matnb.program.kinds import Kind
 from matnb.program.operators import Operator
 
 MANY_WORKERS = 4  # fewer share rows: of squares as many bytes travel, and sums of rows end where they begin
@@ -40,7 +41,7 @@ class Task:
     owner
         Number of the worker that runs it.
     kind
-        For measuring: product, map, reduce, ...
+        What it does: a product, a map, a reduction, ...
     working_bytes
         Memory for values of steps on the way, in addition to the task's own value.
     makes
@@ -52,7 +53,7 @@ class Task:
     steps: tuple[Step, ...]
     inputs: tuple[Slot, ...]
     owner: int
-    kind: str
+    kind: Kind
     working_bytes: int = 0
     makes: int | None = None
 
@@ -97,7 +98,7 @@ class Stage:
 
     makes: int
     way: str
-    kind: str
+    kind: Kind
     detail: str
     layout: Layout
     tasks: tuple[Slot, ...]

@@ -12,6 +12,7 @@ from matnb.blocks.layout import Layout
 from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Data, Expr, Literal
 from matnb.program.fusing import FusedStep, fused
+from matnb.program.kinds import CUT, GATHER, MOVE, TRANSPOSE, Kind
 from matnb.program.loads import PieceRead, PlacedPart, SimulatedLoads, lightest, placed
 from matnb.program.matching import Product
 from matnb.program.memory import estimate_bytes, peaks
@@ -53,7 +54,7 @@ class TaskWriter:
         """Note that a kernel takes so much while it runs, in addition to the values of steps."""
         self._taken = max(self._taken, num_bytes)
 
-    def task(self, key: Slot, owner: int, kind: str, makes: int | None = None) -> Task:
+    def task(self, key: Slot, owner: int, kind: Kind, makes: int | None = None) -> Task:
         """Return the task; its last step is its value."""
         count = len(self._inputs)
         steps = [
@@ -118,7 +119,7 @@ class BlockTask(TaskWriter):
     """
 
     def __init__(
-        self, node: Expr, key: Slot, number: int, region: Region, owner: int, kind: str, num_bytes: int
+        self, node: Expr, key: Slot, number: int, region: Region, owner: int, kind: Kind, num_bytes: int
     ) -> None:
         super().__init__()
         self.node, self.key, self.number, self.region, self.owner = node, key, number, region, owner
@@ -271,7 +272,7 @@ class PlanWriter:
         self,
         task: TaskWriter,
         owner: int,
-        kind: str,
+        kind: Kind,
         num_bytes: int,
         node: Expr | None = None,
         name: Hashable = None,
@@ -295,7 +296,7 @@ class PlanWriter:
         return slot
 
     def _put(
-        self, slot: Slot, task: TaskWriter, owner: int, kind: str, num_bytes: int, node: Expr | None
+        self, slot: Slot, task: TaskWriter, owner: int, kind: Kind, num_bytes: int, node: Expr | None
     ) -> None:
         made = task.task(slot, owner, kind, None if node is None else self._number(node))
         self._tasks.append(made)
@@ -329,7 +330,7 @@ class PlanWriter:
         return slot
 
     def each_block(
-        self, node: Expr, layout: Layout, kind: str, detail: str = "", inside: Sequence[Expr] = ()
+        self, node: Expr, layout: Layout, kind: Kind, detail: str = "", inside: Sequence[Expr] = ()
     ) -> Iterator[BlockTask]:
         """Yield a task to write for each block of an array, add each, and note that the array is made.
 
@@ -351,7 +352,7 @@ class PlanWriter:
             keys.append(slot)
         self.finish(node, layout, keys, kind, detail, inside)
 
-    def part_of(self, block: BlockTask, part: TaskWriter, owner: int, kind: str, num_bytes: int) -> Slot:
+    def part_of(self, block: BlockTask, part: TaskWriter, owner: int, kind: Kind, num_bytes: int) -> Slot:
         """Add a task that makes something of which a block is made, and return its slot."""
         return self.add(part, owner, kind, num_bytes, block.node)
 
@@ -362,7 +363,7 @@ class PlanWriter:
         return digest_of(*((one.grid.cuts, one.owners) for one in taking), *ways).hex()[:8]
 
     def add_lasting(
-        self, task: TaskWriter, owner: int, kind: str, num_bytes: int, node: Expr, name: Hashable
+        self, task: TaskWriter, owner: int, kind: Kind, num_bytes: int, node: Expr, name: Hashable
     ) -> Slot:
         """Add a task as ``add`` does, whose value outlives the plan in a loop: it is not made each time."""
         if (found := self.found(name)) is not None:
@@ -383,7 +384,7 @@ class PlanWriter:
         node: Expr,
         layout: Layout,
         keys: Sequence[Slot],
-        kind: str,
+        kind: Kind,
         detail: str,
         inside: Sequence[Expr] = (),
     ) -> None:
@@ -401,7 +402,7 @@ class PlanWriter:
         node: Expr,
         layout: Layout,
         keys: Sequence[Slot],
-        kind: str,
+        kind: Kind,
         detail: str,
         inside: Sequence[Expr] = (),
     ) -> None:
@@ -456,7 +457,7 @@ class PlanWriter:
             return there
         writer = TaskWriter()
         self._put_together(writer, node, region, owner, found)
-        return self.add(writer, owner, "gather", self.bytes_of(node, region), node, name)
+        return self.add(writer, owner, GATHER, self.bytes_of(node, region), node, name)
 
     def _near(self, slot: Slot, node: Expr, region: Region, owner: int) -> Slot:
         # The slot of a value on a worker's machine, where another of its workers may want it, too.
@@ -465,16 +466,14 @@ class PlanWriter:
             return slot
         task = TaskWriter()
         task.read(slot)
-        return self.add(task, owner, "move", self.bytes_of(node, region), node, ("relayed", slot, here))
+        return self.add(task, owner, MOVE, self.bytes_of(node, region), node, ("relayed", slot, here))
 
     def flipped(self, node: Expr, region: Region, owner: int) -> Slot:
         """Return the slot of the transpose of a region of a dense matrix, made once for each worker."""
         block = self.block(node, region, owner)
         task = TaskWriter()
         task.do(Flip((1, 0)), task.read(block))
-        return self.add(
-            task, owner, "transpose", self.bytes_of(node, region), node, ("flipped", block, owner)
-        )
+        return self.add(task, owner, TRANSPOSE, self.bytes_of(node, region), node, ("flipped", block, owner))
 
     def _put_together(
         self, task: TaskWriter, node: Expr, region: Region, owner: int, found: Sequence[Index]
@@ -522,7 +521,7 @@ class PlanWriter:
         writer = TaskWriter()
         writer.do(cut_of(common, bounds), writer.read(source))
         owner, num_bytes = self.owner_of(source), self.bytes_of(node, common)
-        return self.add(writer, owner, "cut", num_bytes, node, ("cut", source, common))
+        return self.add(writer, owner, CUT, num_bytes, node, ("cut", source, common))
 
     def place(self, node: Expr, layout: Layout, parts: Sequence[tuple[int, Reads]]) -> list[int]:
         """Return the workers of tasks that make parts of an array's blocks: where the loads grow least.

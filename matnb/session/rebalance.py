@@ -21,7 +21,6 @@ from matnb.events import Event, TaskTimed
 from matnb.expr.nodes import Expr
 from matnb.ops.foreach import tied_to_parts
 from matnb.pictures.quantities import axes_text
-from matnb.plan.hoisting import LAYING_OUT
 from matnb.plan.looping import ControlPlan
 from matnb.plan.reproducibility import bits_follow_cuts
 from matnb.plan.row_work import RowWork, row_works
@@ -173,7 +172,7 @@ class Balancer:
         groups = self.groups.of(arrays) if arrays else []
         if not groups or self._planner.workers().slots == 1:
             return
-        working = [task for task in plan.tasks if task.kind not in LAYING_OUT]
+        working = [task for task in plan.tasks if not task.kind.lays_out]
         if not working:
             return
         by_parts = bits_follow_cuts(plan.stages, plan.tasks)

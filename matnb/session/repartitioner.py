@@ -20,12 +20,15 @@ from matnb.blocks.layout import Layout, Move
 from matnb.errors import TooLargeError
 from matnb.expr.nodes import Expr
 from matnb.pictures.quantities import bytes_text
+from matnb.program.kinds import CUT, EXCHANGE, Kind
 from matnb.program.operators import Join, Run
 from matnb.program.plan import Slot, Stored
 from matnb.program.regions import region_size
 from matnb.program.writer import PlanWriter, Slots, TaskWriter, cut_of
 from matnb.session.failures import raised_in_cell
 from matnb.session.planning import Planner
+
+_REPARTITION = Kind("repartition", shown=EXCHANGE)
 
 _IN_FLIGHT_BYTES = 256 * 10**6  # that a worker receives and puts together at a time
 _MEMORY_PARTS = 4  # it is at most such a part of its memory
@@ -121,12 +124,12 @@ class _Change:
         else:
             shape = region_shape(block.region)
             task.do(Join(tuple(offsets), shape, self.node.dtype, self.node.sparse), *parts)
-        return writer.add(task, block.owner, "repartition", block.num_bytes, self.node)
+        return writer.add(task, block.owner, _REPARTITION, block.num_bytes, self.node)
 
     def _cut_there(self, move: Move, slot: Slot, writer: PlanWriter) -> Slot:
         task, name = TaskWriter(), ("cut", slot, move.region)
         task.do(cut_of(move.region, self._bounds[move.source]), task.read(slot))
-        return writer.add(task, move.source_owner, "cut", self._bytes_of(move), self.node, name)
+        return writer.add(task, move.source_owner, CUT, self._bytes_of(move), self.node, name)
 
     def stored(self, made: _MadeBlocks) -> tuple[Stored, tuple[Kept, ...]]:
         """Return the array as it is now, and what keeps its blocks."""
@@ -322,7 +325,7 @@ class Repartitioner:
         for slot, owner, kernel in zip(array.keys, array.layout.owners, kernels, strict=True):
             task = TaskWriter()
             task.do(kernel, task.read(slot))
-            keys.append(writer.add(task, owner, what, 32 * _PROFILE_PARTS, node))
+            keys.append(writer.add(task, owner, Kind(what, shown=EXCHANGE), 32 * _PROFILE_PARTS, node))
         with raised_in_cell((), ()):
             found = self._engine.run(writer.plan(()), keys, given=given).fetched
         return [found[key].values for key in keys]

@@ -19,6 +19,7 @@ from matnb.errors import DTypeError, ShapeError
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means
+from matnb.program.kinds import GATHER, SEARCH
 from matnb.program.operators import Run
 from matnb.program.place import default_layout
 from matnb.program.plan import Slot, Workers
@@ -88,7 +89,7 @@ def _(node: Matches, writer: PlanWriter, workers: Workers) -> None:
     layout = writer.registers[node.keys].layout
     if layout.grid.num_blocks == 1:
         layout = default_layout(node, writer.bytes_of(node.keys), workers)
-    for block in writer.each_block(node, layout, "search", "by key"):
+    for block in writer.each_block(node, layout, SEARCH, "by key"):
         keys = writer.read(block, node.keys, block.region, block.owner)
         block.do(Run(found_in_table), keys, block.read(_table(node, writer, block.owner)))
         block.take(2 * 8 * (block.region[0][1] - block.region[0][0]))
@@ -102,14 +103,14 @@ def _table(node: Matches, writer: PlanWriter, owner: int) -> Slot:
     whole: Region = ((0, length),)
     task.do(Run(table_of_keys), task.read(writer.block(node.among, whole, owner)))
     task.take(8 * length)
-    return writer.add(task, owner, "search", 8 * (_HEADER + 2 * _num_slots(length)), node, name)
+    return writer.add(task, owner, SEARCH, 8 * (_HEADER + 2 * _num_slots(length)), node, name)
 
 
 @lowers(Taken)
 def _(node: Taken, writer: PlanWriter, workers: Workers) -> None:
     """Write the tasks that take elements: each worker has the whole array once."""
     whole: Region = ((0, node.operand.shape[0]),)
-    for block in writer.each_block(node, writer.registers[node.places].layout, "gather", "by row"):
+    for block in writer.each_block(node, writer.registers[node.places].layout, GATHER, "by row"):
         operand = block.read(writer.block(node.operand, whole, block.owner))
         block.do(
             Run(taken, (node.fill,)), operand, writer.read(block, node.places, block.region, block.owner)

@@ -8,19 +8,21 @@ from dataclasses import dataclass
 from matnb.pictures.escaping import escaped
 from matnb.pictures.quantities import bytes_text, count_text, plural_text
 from matnb.pictures.svg_style import COLORS
-from matnb.widgets.monitor_rows import (
+from matnb.program.kinds import (
     ELEMENTWISE,
     EXCHANGE,
-    FULL,
-    FUNCTION,
-    JOIN,
-    MOST_POINTS,
+    FUNCTIONS,
+    JOINING,
     OTHER,
-    PICK,
-    PRODUCT,
-    READ,
-    REDUCE,
-    SORT,
+    PICKING,
+    PRODUCTS,
+    READING,
+    REDUCTIONS,
+    SORTING,
+)
+from matnb.widgets.monitor_rows import (
+    FULL,
+    MOST_POINTS,
     MonitorFacts,
     Row,
     head_of,
@@ -199,8 +201,10 @@ _HOLD, _HOLD_WIDE, _HELD = 62, 40, 107  # the panel of memory
 _ENDS = (("run", 218), ("wait", 250), ("in/s", 301), ("out/s", WIDE))  # and where its numbers end
 _FEW, _SOME = 16, 32  # rows that are tall, and less so
 _FULL_COLOR = "#d55e00"
-_PREFERRED = {PRODUCT: 0, ELEMENTWISE: 1, REDUCE: 2, JOIN: 3, READ: 4, EXCHANGE: 5, SORT: 6, PICK: 7}
-_INK = (FUNCTION, OTHER)  # drawn in the color of text: these two are told apart by how faint they are
+_PREFERRED = {
+    PRODUCTS: 0, ELEMENTWISE: 1, REDUCTIONS: 2, JOINING: 3, READING: 4, EXCHANGE: 5, SORTING: 6, PICKING: 7,
+}  # fmt: skip
+_INK = (FUNCTIONS, OTHER)  # drawn in the color of text: these two are told apart by how faint they are
 _LEAST_TOP = 2.0  # of the scale of imbalance
 
 

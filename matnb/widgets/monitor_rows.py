@@ -11,6 +11,7 @@ import numpy as np
 from matnb.events import BatchSpan
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
 from matnb.pictures.summary import batches_text
+from matnb.program.kinds import OTHER, shown_kind
 
 
 @dataclass(frozen=True)
@@ -128,36 +129,6 @@ class MonitorFacts:
     is_elsewhere: bool = False
     batches: BatchProgress | None = None
     run_text: str = ""
-
-
-# What a user calls the work of the workers: a few words for the many kinds of tasks.
-
-PRODUCT, ELEMENTWISE, REDUCE, EXCHANGE, READ = "product", "elementwise", "reduce", "exchange", "read"
-SORT, PICK, JOIN, FUNCTION, OTHER = "sort", "pick and put", "cut and join", "your function", "other"
-
-_TASKS = {
-    PRODUCT: ("product", "accumulate", "sampled", "convolve", "solve"),
-    ELEMENTWISE: ("map", "interpolate"),
-    REDUCE: (
-        "reduce", "shares", "combine", "count", "extent", "edges", "scan", "carry", "total", "differences",
-        "quantile", "group", "running", "lanes", "argmax", "argmin", "segments",
-    ),
-    EXCHANGE: (
-        "gather", "send", "scatter", "move", "regrid", "repartition", "cut", "share", "transpose", "profile",
-    ),
-    READ: ("load", "parse", "facts", "data"),
-    SORT: ("sort", "merge", "rank", "search", "distinct"),
-    PICK: ("pick", "put", "select", "slice", "places", "part", "read"),
-    JOIN: ("join", "concatenate", "pad", "repeat", "reshape", "diagonal", "triangle", "windows",
-        "spread"),
-    FUNCTION: ("call",),
-}  # fmt: skip
-_WORDS = {task: word for word, tasks in _TASKS.items() for task in tasks}
-
-
-def word_of(kind: str) -> str:
-    """Return the word for a kind of task; a kind that is not known is its own."""
-    return _WORDS.get(kind.split(" ", 1)[0], kind)
 
 
 # The rows of the load monitor: one a worker, or one a quantile of many; every number is finite.
@@ -416,7 +387,7 @@ def _kind(name: str) -> str:
 def _row(worker: WorkerFacts, with_history: bool = True) -> Row:
     busy: dict[str, float] = {}
     for name, share in worker.busy.items():
-        kind = _kind(word_of(name))
+        kind = _kind(shown_kind(name))
         busy[kind] = busy.get(kind, 0.0) + share_of(share)
     total = sum(busy.values())
     if total > 1.0:

@@ -13,6 +13,7 @@ from matnb.backend.graphs import is_bundled, perform
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import whole
 from matnb.blocks.layout import Layout
+from matnb.program.kinds import COMBINE, MAP
 from matnb.program.operators import Accumulate
 from matnb.program.plan import Plan, Step, Stored, Task
 
@@ -26,11 +27,11 @@ def number(value: float) -> Dense:
 
 def added(key: str, *inputs: str, owner: int = 0) -> Task:
     step = Step(Accumulate("plus", FLOAT), tuple(range(len(inputs))))
-    return Task(key, (step,), inputs, owner, "combine")
+    return Task(key, (step,), inputs, owner, COMBINE)
 
 
 def constant(key: str, value: float) -> Task:
-    return Task(key, (Step(written(number(value)), ()),), (), 0, "data")
+    return Task(key, (Step(written(number(value)), ()),), (), 0, MAP)
 
 
 # a and b from c; then their sum twice over, and what nobody wants

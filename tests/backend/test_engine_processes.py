@@ -70,7 +70,7 @@ def test_a_reduction_is_made_by_workers_alone_up_to_what_puts_their_parts_togeth
     assert split is not None
     assert sorted(split.tasks) == [0, 1]
     assert [len(own) for own in split.results.values()] == [1, 1]
-    assert [task.kind for task in split.rest] == ["combine"]
+    assert [task.kind.name for task in split.rest] == ["combine"]
     assert {key for one in split.given.values() for key in one} == {0, 1}
 
 

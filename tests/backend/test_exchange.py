@@ -11,6 +11,7 @@ from matnb.backend.liveness import BatchPlace, PartialRead, RepeatPlace, outline
 from matnb.backend.registers import Held, parted
 from matnb.blocks.formats import Dense, Empty, csr_block
 from matnb.blocks.kernels.packing import can_pack, pack, touched, unpack
+from matnb.program.kinds import MAP
 from matnb.program.operators import Flip, Join, Multiply, Operator
 from matnb.program.plan import Step, Task
 from matnb.program.program import Batch, Iterate, Program
@@ -20,7 +21,7 @@ PRODUCT = Multiply("plus_times", FLOAT)
 
 
 def task(key: str, owner: int, inputs: tuple[str, ...], *steps: tuple[Operator, tuple[int, ...]]) -> Task:
-    return Task(key, tuple(Step(*step) for step in steps), inputs, owner, "map")
+    return Task(key, tuple(Step(*step) for step in steps), inputs, owner, MAP)
 
 
 def planned(*tasks: Task, results: tuple[str, ...] = ("y0",)) -> tuple[RepeatPlace, BatchPlace]:

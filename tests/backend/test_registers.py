@@ -8,6 +8,7 @@ import numpy as np
 
 from matnb.backend.registers import Held, Hint, JoinUse, Pool, Stacks, Wholes, parted
 from matnb.blocks.formats import Dense
+from matnb.program.kinds import GATHER, PRODUCT
 from matnb.program.operators import Flip, Join, Multiply
 from matnb.program.plan import Step, Task
 
@@ -89,7 +90,7 @@ def test_reserved_buffers_are_counted_once_and_taken_last():
 def test_joins_are_set_apart_from_the_rest_of_a_task():
     join = Join(((0,), (3,)), (5,), FLOAT, False)
     steps = (Step(join, (1, 2)), Step(Multiply("plus_times", FLOAT), (0, 3)), Step(Flip((0,)), (4,)))
-    apart = parted(Task("t", steps, ("A", "x0", "x1"), 0, "product"))
+    apart = parted(Task("t", steps, ("A", "x0", "x1"), 0, PRODUCT))
     (use,) = apart.joins
     assert (use.parts, use.bounds) == (("x0", "x1"), ((0, 3), (3, 5)))
     assert apart.inputs == ("A",)
@@ -99,14 +100,14 @@ def test_joins_are_set_apart_from_the_rest_of_a_task():
 
 
 def test_a_join_alone_leaves_nothing_and_others_are_not_set_apart():
-    whole = Task("t", (Step(Join(((0,), (3,)), (5,), FLOAT, False), (0, 1)),), ("a", "b"), 0, "gather")
+    whole = Task("t", (Step(Join(((0,), (3,)), (5,), FLOAT, False), (0, 1)),), ("a", "b"), 0, GATHER)
     assert parted(whole).rest is None
     for join in (
         Join(((0,), (3,)), (5,), FLOAT, True),
         Join(((0, 0), (0, 2)), (3, 4), FLOAT, False),
         Join(((3,), (0,)), (5,), FLOAT, False),
     ):
-        other = Task("t", (Step(join, (0, 1)),), ("a", "b"), 0, "gather")
+        other = Task("t", (Step(join, (0, 1)),), ("a", "b"), 0, GATHER)
         assert parted(other).joins == ()
         assert parted(other).rest is other
 

@@ -20,6 +20,7 @@ from matnb.blocks.kernels.shaping import root_of
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Data
 from matnb.io.columns import TablePart
+from matnb.program.kinds import COMBINE, GATHER, MAP
 from matnb.program.operators import Accumulate, Cut, Fill, Join
 from matnb.program.plan import Step, Stored, Task
 
@@ -29,11 +30,11 @@ RUN = worker.RunId("test-shared-", 7)
 
 def added(key: str, *inputs: str, owner: int = 0) -> Task:
     step = Step(Accumulate("plus", FLOAT), tuple(range(len(inputs))))
-    return Task(key, (step,), inputs, owner, "combine")
+    return Task(key, (step,), inputs, owner, COMBINE)
 
 
 def constant(key: str, value: float, owner: int = 0) -> Task:
-    return Task(key, (Step(written(np.array([value])), ()),), (), owner, "data")
+    return Task(key, (Step(written(np.array([value])), ()),), (), owner, MAP)
 
 
 @pytest.fixture(autouse=True)
@@ -164,12 +165,12 @@ def test_one_thread_begins_no_task_after_one_that_fails_or_once_the_run_is_stopp
 def test_rows_that_a_task_puts_together_are_made_in_one_array(alone: bool) -> None:
     lengths, width = (40_000, 50_000, 60_000), 8
     tasks = [
-        Task(f"c{place}", (Step(written(ones(length, width)), ()),), (), 0, "data")
+        Task(f"c{place}", (Step(written(ones(length, width)), ()),), (), 0, MAP)
         for place, length in enumerate(lengths)
     ]
     tasks += [added(f"x{place}", f"c{place}", f"c{place}") for place in range(3)]
     join = Join(((0, 0), (40_000, 0), (90_000, 0)), (150_000, width), FLOAT, False)
-    tasks.append(Task("whole", (Step(join, (0, 1, 2)),), ("x0", "x1", "x2"), 0, "gather"))
+    tasks.append(Task("whole", (Step(join, (0, 1, 2)),), ("x0", "x1", "x2"), 0, GATHER))
     sharing = SharedTasks(RUN, TaskGraph(tasks), {}, {"x0", "x1", "x2", "whole"})
     sharing.work_alone() if alone else sharing.work(0)
     made = sharing.made()
@@ -196,12 +197,12 @@ def test_a_task_whose_border_is_cut_out_of_a_block_in_the_same_array_copies_it(a
         Step(Fill((*edges, middle), (rows, width), FLOAT), (1, 2, 3)),
     )
     tasks = [
-        Task("c", (Step(written(np.arange(4.0 * rows).reshape(rows, width)), ()),), (), 0, "data"),
+        Task("c", (Step(written(np.arange(4.0 * rows).reshape(rows, width)), ()),), (), 0, MAP),
         added("x0", "c", "c"),
-        Task("x1", steps, ("x0",), 0, "map"),
+        Task("x1", steps, ("x0",), 0, MAP),
     ]
     join = Join(((0, 0), (rows, 0)), (2 * rows, width), FLOAT, False)
-    tasks.append(Task("whole", (Step(join, (0, 1)),), ("x0", "x1"), 0, "gather"))
+    tasks.append(Task("whole", (Step(join, (0, 1)),), ("x0", "x1"), 0, GATHER))
     sharing = SharedTasks(RUN, TaskGraph(tasks), {}, {"whole"})
     sharing.work_alone() if alone else sharing.work(0)
     found = sharing.made()["whole"].values
@@ -214,10 +215,10 @@ def test_a_task_whose_border_is_cut_out_of_a_block_in_the_same_array_copies_it(a
 def test_what_stays_by_itself_lies_in_no_array_of_others() -> None:
     # else a small one that is kept would keep all that a task put together
     length, width = 50_000, 8
-    tasks = [Task("c", (Step(written(ones(length, width)), ()),), (), 0, "data")]
+    tasks = [Task("c", (Step(written(ones(length, width)), ()),), (), 0, MAP)]
     tasks += [added(f"x{place}", "c", "c") for place in range(3)]
     join = Join(tuple((place * length, 0) for place in range(3)), (3 * length, width), FLOAT, False)
-    tasks.append(Task("whole", (Step(join, (0, 1, 2)),), ("x0", "x1", "x2"), 0, "gather"))
+    tasks.append(Task("whole", (Step(join, (0, 1, 2)),), ("x0", "x1", "x2"), 0, GATHER))
     node = Data(b"one", (length, width), FLOAT, False)
     layout = Layout(Grid(((0, length), (0, width))), (0,))
     sharing = SharedTasks(RUN, TaskGraph(tasks, [(node, Stored(layout, ("x1",)))]), {}, {"x1", "whole"})
@@ -237,7 +238,7 @@ def test_blocks_of_rows_of_an_array_that_stays_are_made_in_one_array(
     tasks = []
     for place, region in enumerate(layout.grid.regions()):
         shape = tuple(stop - start for start, stop in region)
-        tasks.append(Task(f"c{place}", (Step(written(ones(*shape)), ()),), (), 0, "data"))
+        tasks.append(Task(f"c{place}", (Step(written(ones(*shape)), ()),), (), 0, MAP))
         tasks.append(added(f"x{place}", f"c{place}", f"c{place}"))
     node = Data(b"stays", (2**17, 8), FLOAT, False)
     sharing = SharedTasks(RUN, TaskGraph(tasks, [(node, Stored(layout, ("x0", "x1")))]), {}, {"x0", "x1"})

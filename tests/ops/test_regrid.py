@@ -37,7 +37,7 @@ def counts(plan: Plan, node: Expr) -> tuple[int, ...]:
 
 
 def kinds(plan: Plan) -> list[str]:
-    return [task.kind for task in plan.tasks]
+    return [task.kind.name for task in plan.tasks]
 
 
 @pytest.mark.parametrize("workers", [ONE, THREE])

@@ -17,7 +17,7 @@ import matnb as mn
 from matnb.blocks.formats import Dense
 from matnb.errors import MatnbError
 from matnb.expr.client_data import keep_copy
-from matnb.expr.nodes import Data, Expr, Transpose
+from matnb.expr.nodes import Data, Expr, Literal, Transpose
 from matnb.expr.traverse import ExprGraph, Rewritten, topological
 from matnb.ops.interpret import interpret
 from matnb.ops.reference import Value
@@ -210,6 +210,7 @@ def test_passes_leave_alone_what_is_known(roots: dict[str, Expr], data: st.DataO
     order = topological(roots.values())
     known = {order[place] for place in data.draw(st.sets(st.integers(0, len(order) - 1), max_size=3))}
     gone = set(order) - set(topological(roots.values(), known))
+    gone -= {one for one in gone if isinstance(one, Literal)}  # a pass may need such a number elsewhere
     for listed in PASSES:
         after = listed.run(ExprGraph(roots, known)).roots
         assert all(after[name] is root for name, root in roots.items() if root in known)

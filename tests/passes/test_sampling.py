@@ -71,7 +71,10 @@ def wanted(case: Call) -> np.ndarray:
 def dense_stages(plan: Plan) -> list[str]:
     """Return what of a plan has as many elements as the matrix, but for what is given."""
     nodes = [
-        node for stage in plan.stages if stage.kind != "data" for node in (*stage.inside, stage.expression)
+        node
+        for stage in plan.stages
+        if stage.kind.name != "data"
+        for node in (*stage.inside, stage.expression)
     ]
     return [repr(one) for one in nodes if not one.sparse and one.size >= ROWS * COLUMNS]
 

@@ -85,7 +85,7 @@ def test_products_and_what_follows_them_belong_to_blocks() -> None:
         given = {name: place for name, (one, place) in plan.given.items() if one is A.expression}
         assert [given[name] for name in products[0].inputs if name in given] == [number]
         assert len(some) > 1  # functions and shares of sums too
-    left = [task.kind for key, task in tasks.items() if key not in plan.works]
+    left = [task.kind.name for key, task in tasks.items() if key not in plan.works]
     assert "gather" in left  # a vector put together for a worker is nobody's
     assert "map" not in left
     assert "product" not in left

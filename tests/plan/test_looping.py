@@ -54,7 +54,7 @@ def graph(n: int = 40_000) -> mn.DistArray:
 
 
 def kinds(actions: Iterable[Action]) -> list[str]:
-    return [task.kind for batch in batches(actions) for task in batch.tasks]
+    return [task.kind.name for batch in batches(actions) for task in batch.tasks]
 
 
 def body_of(plan: ControlPlan) -> tuple[Action, ...]:
@@ -69,7 +69,7 @@ def test_vectors_lie_as_the_rows_of_the_matrix_and_nothing_is_moved_in_an_iterat
     matrix = stored(A.expression, 0)
     assert [one.layout.grid.cuts[0] for one in plan.states] == [matrix.layout.grid.cuts[0]]
     assert "gather" in kinds(plan.program.actions[: -len(body_of(plan))])  # `share` is laid out anew, once
-    shares = [task for batch in batches(body_of(plan)) for task in batch.tasks if task.kind == "map"]
+    shares = [task for batch in batches(body_of(plan)) for task in batch.tasks if task.kind.name == "map"]
     (repeat,) = (action for action in plan.program.actions if isinstance(action, Iterate))
     once = {task.key for batch in batches(plan.program.actions[:-1]) for task in batch.tasks}
     of_state = [task for task in shares if not set(repeat.state[0]).isdisjoint(task.inputs)]
@@ -115,12 +115,12 @@ def test_what_a_branch_and_later_parts_of_a_body_read_is_made_once() -> None:
         return z + V @ (along + (A @ x).sum()) + (V.T @ (x * 3)).sum()
 
     plan = planned(loop_of(step, mn.ones(4_000)))
-    made = [one for one in plan.stages if one.kind == "product"]
+    made = [one for one in plan.stages if one.kind.name == "product"]
     assert len([one for one in made if one.expression.shape == (4_000,)]) == 2  # A @ x, V @ ...
     assert (
         len([one for one in made if one.expression.shape == (3,)]) == 2
     )  # along, and what the last part alone reads
-    assert not [one for one in plan.stages if one.kind == "transpose"]
+    assert not [one for one in plan.stages if one.kind.name == "transpose"]
 
 
 def test_what_was_made_in_passing_is_not_kept_whole() -> None:
@@ -220,7 +220,7 @@ def test_a_state_that_is_a_few_functions_of_constants_is_made_by_the_program_as_
     (repeat,) = (action for action in plan.program.actions if isinstance(action, Iterate))
     firsts = [task for batch in plan.program.actions if isinstance(batch, Batch) for task in batch.tasks]
     assert {task.key for task in firsts} >= {name for names in repeat.first for name in names}
-    assert {task.kind for task in firsts} == {"map"}  # nothing is cut and joined
+    assert {task.kind.name for task in firsts} == {"map"}  # nothing is cut and joined
     many = at_source
     for _ in range(20):
         many = ~many

@@ -45,7 +45,7 @@ def on_workers(
 
 
 def kinds(plan: Plan) -> list[str]:
-    return [task.kind for task in plan.tasks]
+    return [task.kind.name for task in plan.tasks]
 
 
 # meaning
@@ -169,7 +169,7 @@ def test_a_chain_goes_into_the_reduction_that_ends_it():
     x = data(blocks=4)
     plan = lower([np.sqrt(x * x + 1).sum().expression], (), {}, ONE)
     assert kinds(plan) == ["reduce sum"] * 4 + ["combine"]
-    made = {stage.kind: stage.estimated_bytes for stage in plan.stages}
+    made = {stage.kind.name: stage.estimated_bytes for stage in plan.stages}
     assert made == {"data": x.size * 8, "reduce": 8}  # the squares are never an array
 
 
@@ -207,13 +207,13 @@ def test_stages_run_where_the_heaviest_operand_is():
     stored = {heavy: at, light: light_at}
     x, row = mn.DistArray(heavy), mn.DistArray(light)
     plan = lower([(x * row).expression], (), stored, THREE)
-    assert [task.owner for task in plan.tasks if task.kind == "map"] == [2, 0, 1]
+    assert [task.owner for task in plan.tasks if task.kind.name == "map"] == [2, 0, 1]
     assert plan.outputs[(x * row).expression].layout == at.layout
     # The reused operands travel, and nothing heavy does.
     assert set(plan.reused) == {heavy, light}
     product = mn.DistArray(heavy) @ data((50, 2))
     plan = lower([product.expression], (), stored, THREE)
-    assert [task.owner for task in plan.tasks if task.kind == "product"] == [2, 0, 1]
+    assert [task.owner for task in plan.tasks if task.kind.name == "product"] == [2, 0, 1]
     total = lower([x.sum(axis=1).expression], (), stored, THREE)
     assert [task.owner for task in total.tasks] == [2, 0, 1]
 
@@ -239,12 +239,12 @@ def test_only_what_a_region_needs_travels():
     plan = lower([root], (), {left: left_at, right: right_at}, THREE)
     cuts = [s.operator for t in plan.tasks for s in t.steps if isinstance(s.operator, Cut)]
     assert not cuts  # blocks 0, 1 make the upper half; 2, 3 the lower
-    gathers = [task for task in plan.tasks if task.kind == "gather"]
+    gathers = [task for task in plan.tasks if task.kind.name == "gather"]
     assert sorted(task.owner for task in gathers) == [0, 1]
     uneven, uneven_at = on_workers("u", Grid(((0, 70, 100), (0, 10))), (0, 1))
     root = (mn.DistArray(left) + mn.DistArray(uneven)).expression
     plan = lower([root], (), {left: left_at, uneven: uneven_at}, THREE)
-    cut_there = [task for task in plan.tasks if task.kind == "cut"]
+    cut_there = [task for task in plan.tasks if task.kind.name == "cut"]
     assert [task.owner for task in cut_there] == [0]  # rows 50 to 70, cut where they are
     assert plan.moved_bytes == 20 * 10 * 8
 
@@ -259,7 +259,7 @@ def test_nothing_moves_on_one_worker_and_something_on_three():
 def test_a_lighter_operand_is_gathered_once_for_each_worker():
     x, y = data((600, 100), blocks=6), data((100, 3), seed=1, blocks=2)
     plan = lower([(x @ y).expression], (), {}, THREE)
-    gathers = [task for task in plan.tasks if task.kind == "gather"]
+    gathers = [task for task in plan.tasks if task.kind.name == "gather"]
     assert [task.owner for task in gathers] == [0, 1, 2]
     assert all(isinstance(task.steps[-1].operator, Join) for task in gathers)
     products = [task for task in plan.tasks if multiplies(task)]

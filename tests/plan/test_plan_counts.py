@@ -15,6 +15,7 @@ from matnb.expr.nodes import MatMul
 from matnb.magics.cell import compile_cell, run_cell
 from matnb.plan.lower import lower
 from matnb.plan.plan_counts import counts_of, functions_of, num_temporaries, num_tiles, reductions_of
+from matnb.program.kinds import MAP
 from matnb.program.operators import Fused, Make
 from matnb.program.plan import Plan, Step, Task, Workers
 
@@ -112,7 +113,7 @@ def test_what_a_loop_of_the_cell_gave_is_not_remembered(namespace: dict[str, obj
 def test_parts_of_a_product_are_arrays_too() -> None:
     wide = mn.asarray(np.ones((200, 3000)), blocks=(1, 3))
     plan = plan_of(wide @ mn.asarray(np.ones((3000, 200)), blocks=(3, 1)))
-    assert sum(task.kind == "product" for task in plan.tasks) == 3
+    assert sum(task.kind.name == "product" for task in plan.tasks) == 3
     assert counts_of(plan).num_arrays == 1 + 3
 
 
@@ -121,7 +122,7 @@ def test_temporaries_go_with_their_last_reader() -> None:
 
     def task(*arguments: tuple[int, ...]) -> Task:
         steps = tuple(Step(apply if ones else make, ones) for ones in arguments)
-        return Task("k", steps, ("a",), 0, "map")
+        return Task("k", steps, ("a",), 0, MAP)
 
     assert num_temporaries(task((0, 0))) == 0
     assert num_temporaries(task((), (1, 0))) == 1

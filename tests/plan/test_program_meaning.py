@@ -21,6 +21,7 @@ from matnb.ops.interpret import interpret
 from matnb.ops.reference import block_of
 from matnb.plan.looping import plan_control, starts_inside
 from matnb.program.check import ContractError, check_plan, check_program
+from matnb.program.kinds import MOVE
 from matnb.program.plan import Plan, Stored, Task, Workers
 from matnb.program.program import Action, Batch, Branch, Iterate, Program
 
@@ -112,16 +113,16 @@ def test_state_may_change_places() -> None:
         np.testing.assert_array_equal(value, interpret(one.expression))
 
 
-ADD = Task("a", (), ("x",), 0, "move")
+ADD = Task("a", (), ("x",), 0, MOVE)
 
 
 @pytest.mark.parametrize(
     ("tasks", "words"),
     [
         ((ADD, ADD), "made twice"),
-        ((Task("a", (), ("y",), 0, "move"),), "not there"),
-        ((Task("a", (), (), 0, "move"),), "does nothing"),
-        ((Task("a", (), ("x",), 7, "move"),), "no worker 7"),
+        ((Task("a", (), ("y",), 0, MOVE),), "not there"),
+        ((Task("a", (), (), 0, MOVE),), "does nothing"),
+        ((Task("a", (), ("x",), 7, MOVE),), "no worker 7"),
     ],
 )
 def test_a_plan_that_no_engine_could_run_is_told_of(tasks: tuple[Task, ...], words: str) -> None:
@@ -173,7 +174,7 @@ def _of_two_workers(action: Action, result: str) -> Program:
 def test_an_output_that_is_not_made_as_its_layout_says_is_told_of(
     cuts: tuple[int, ...], keys: tuple[str, ...], owners: tuple[int, ...], words: str
 ) -> None:
-    task, node = Task("a", (), ("x",), 0, "move"), mn.asarray(np.arange(5.0)).expression
+    task, node = Task("a", (), ("x",), 0, MOVE), mn.asarray(np.arange(5.0)).expression
     array = Stored(Layout(Grid((cuts,)), owners), keys)
     with pytest.raises(ContractError, match=words):
         check_plan(Plan((task,), (), (), {node: array}, {}, {}, 0), (0, 1), ("x",))

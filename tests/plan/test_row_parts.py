@@ -58,7 +58,7 @@ def planned(
 
 
 def shares(tasks: Iterable[Task]) -> list[Task]:
-    return [task for task in tasks if task.kind == "share"]
+    return [task for task in tasks if task.kind.name == "share"]
 
 
 def loop_plan(step: object, begins: object, workers: Workers = TWO, **options: object) -> ControlPlan:
@@ -89,11 +89,13 @@ def test_a_loop_lays_parts_out_once_and_all_slots_make_a_share() -> None:
     once, body = once_and_body(plan.program.actions)
     assert [task.owner for task in shares(body)] == [3, 3, 5, 5]
     row = heavy_row(plan)
-    assert not {"cut", "move", "gather"} & {task.kind for task in body if row in task.inputs}
+    assert not {"cut", "move", "gather"} & {task.kind.name for task in body if row in task.inputs}
     cuts = [task for task in once if task.inputs == (row,)]
-    assert [(task.kind, task.owner) for task in cuts] == [("cut", 3)] * 4
+    assert [(task.kind.name, task.owner) for task in cuts] == [("cut", 3)] * 4
     laid_out = {task.key for task in cuts}
-    moved = {task.key: task.inputs[0] for task in once if task.kind == "move" and task.inputs[0] in laid_out}
+    moved = {
+        task.key: task.inputs[0] for task in once if task.kind.name == "move" and task.inputs[0] in laid_out
+    }
     assert list(moved.values()) == [task.key for task in cuts[2:]]
     assert [task.inputs[0] for task in shares(body)] == [*(task.key for task in cuts[:2]), *moved]
     (last,) = (task for task in body if shares(body)[0].key in task.inputs)
@@ -114,7 +116,7 @@ def test_parts_are_as_many_as_slots_wherever_the_row_is() -> None:
 def test_outside_of_loops_only_threads_of_the_rows_worker_share_it() -> None:
     plan = planned(A @ X)
     assert [task.owner for task in shares(plan.tasks)] == [3, 3]
-    assert not any(task.kind == "move" for task in plan.tasks)
+    assert not any(task.kind.name == "move" for task in plan.tasks)
     assert any("row 7 in 2 parts" in stage.detail for stage in plan.stages)
     alone = planned(A @ X, workers=Workers((3, 5), 1, 10**9))
     assert not shares(alone.tasks)
@@ -184,7 +186,7 @@ def test_two_products_with_one_matrix_share_its_parts() -> None:
     plan = lower(roots, (), known, TWO, steady=frozenset([A.expression]))
     assert len(shares(plan.tasks)) == 8
     row = plan.reused[A.expression].keys[1]
-    assert sum(task.kind == "cut" and task.inputs == (row,) for task in plan.tasks) == 4
+    assert sum(task.kind.name == "cut" and task.inputs == (row,) for task in plan.tasks) == 4
 
 
 def test_a_loop_in_a_loop_lays_parts_out_before_both() -> None:
@@ -214,7 +216,7 @@ def test_a_matrix_that_changes_in_the_loop_does_not_travel() -> None:
     plan = loop_plan(lambda state: (state[0] * 2.0, state[0] @ state[1]), (A, mn.ones(N)))
     _, body = once_and_body(plan.program.actions)
     assert {task.owner for task in shares(body)} <= {3}
-    assert not [task for task in body if task.kind == "move"]
+    assert not [task for task in body if task.kind.name == "move"]
 
 
 def test_counts_that_are_estimates_share_no_rows() -> None:

@@ -29,6 +29,7 @@ from matnb.plan.simulate import (
     run_plan,
     seconds_of,
 )
+from matnb.program.kinds import MAP
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Stored, Task
 from matnb.program.regions import region_size
@@ -102,7 +103,7 @@ def longest_path(plan: Plan, run: SimulatedRun) -> float:
         least[one.kind] = min(least.get(one.kind, took), took)
     ends: dict[int, float] = {}
     for task in plan.tasks:
-        ends[task.key] = max((ends.get(key, 0.0) for key in task.inputs), default=0.0) + least[task.kind]
+        ends[task.key] = max((ends.get(key, 0.0) for key in task.inputs), default=0.0) + least[task.kind.name]
     return max(ends.values())
 
 
@@ -126,7 +127,7 @@ def test_equal_plans_take_equally_long(case):
 
 def chain(length: int) -> list[Task]:
     """Return tasks of which each reads the one before, on another machine."""
-    return [Task(key, (), (key - 1,) if key else (), key % 2, "map") for key in range(length)]
+    return [Task(key, (), (key - 1,) if key else (), key % 2, MAP) for key in range(length)]
 
 
 @pytest.mark.parametrize(("bandwidth", "wanted"), [(1e6, 9.0), (2e6, 4.5)])
@@ -141,8 +142,8 @@ def test_a_chain_takes_its_transfers_one_after_the_other(bandwidth, wanted):
 def test_what_leaves_a_machine_shares_its_link_and_comes_once():
     cluster = Cluster(nodes=3, bandwidth=1e6, latency=0.0)
     simulator = Simulator(cluster, cluster.laid_over(), sizes={0: 10**6})
-    readers = [Task(key, (), (0,), key % 3, "map") for key in (1, 2, 4, 5)]
-    run = simulator.run([Task(0, (), (), 0, "map"), *readers], {})
+    readers = [Task(key, (), (0,), key % 3, MAP) for key in (1, 2, 4, 5)]
+    run = simulator.run([Task(0, (), (), 0, MAP), *readers], {})
     assert run.seconds == pytest.approx(2.0)  # to two machines, one after the other
     assert run.traffic == {(0, 1): 10**6, (0, 2): 10**6}
     assert run.peaks[1] == 10**6
@@ -153,7 +154,7 @@ def test_a_copy_that_later_batches_read_is_held_once_and_as_long():
     simulator = Simulator(cluster, cluster.laid_over(), {0: 0}, dict.fromkeys(range(4), 10), keeps=True)
     simulator.sizes[0] = 10**6
     simulator.put(0, 0)
-    runs = [simulator.run([Task(key, (), (0,), 1, "map")], {}) for key in (1, 2, 3)]
+    runs = [simulator.run([Task(key, (), (0,), 1, MAP)], {}) for key in (1, 2, 3)]
     assert [run.traffic for run in runs] == [{(0, 1): 10**6}, {}, {}]
     assert [run.peaks for run in runs] == [{0: 10**6, 1: 10**6 + 10}] * 3
     assert simulator.held == {0: 10**6, 1: 10**6}
@@ -200,7 +201,7 @@ def test_what_a_loop_is_given_is_there_while_it_runs():
 
 
 def test_slow_machines_take_longer():
-    tasks = [Task(key, (), (), key, "map") for key in range(2)]
+    tasks = [Task(key, (), (), key, MAP) for key in range(2)]
     cluster = Cluster(nodes=2, speeds=(1.0, 0.25))
     run = Simulator(cluster, cluster.laid_over()).run(tasks, {0: 1.0, 1: 1.0})
     assert run.seconds == 4.0
@@ -321,7 +322,7 @@ def test_a_sparse_product_takes_as_long_as_it_has_entries(nodes):
     (entries,) = (
         stage.estimated_nnz
         for stage in lower([product.expression], [], {}, Cluster(nodes=nodes).laid_over()).stages
-        if stage.kind == "product"
+        if stage.kind.name == "product"
     )
     assert entries > 1_000_000  # about 900 a row meet, in 3000 columns
     least = entries * SPARSE_ENTRY_SECONDS

@@ -204,7 +204,7 @@ def test_batches_are_bounded(session: mn.session.Session, monkeypatch: pytest.Mo
     recut(session, [x], Cuts(tuple(range(0, NUM_ROWS + 1, 10)), (2, 2, 2, 2, 2, 2)))
     assert len(plans) == 3
     for plan in plans:
-        made = [task for task in plan.tasks if task.kind == "repartition"]
+        made = [task for task in plan.tasks if task.kind.name == "repartition"]
         assert sum(80 for _ in made) <= 200
     assert same(x, ARRAYS["vector"])
 

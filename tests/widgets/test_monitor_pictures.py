@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matnb.pictures.svg_style import COLORS
+from matnb.program.kinds import shown_kind
 from matnb.widgets.monitor_pictures import MOST_BYTES, colors_of, monitor_html, monitor_text
-from matnb.widgets.monitor_rows import MonitorFacts, WorkerFacts, rows_of, word_of
+from matnb.widgets.monitor_rows import MonitorFacts, WorkerFacts, rows_of
 
 EVIL = "<script>alert('1')</script> & \"x\"\x00\u202e"
 HALF = WorkerFacts(
@@ -217,7 +218,7 @@ def test_a_kind_has_one_color_whatever_else_there_is():
 
 def test_all_kinds_that_have_a_word_have_colors_of_their_own():
     tasks = ("product", "map", "reduce", "send", "load", "sort", "pick", "join", "call")
-    named = [word_of(task) for task in tasks]
+    named = [shown_kind(task) for task in tasks]
     every = colors_of(named)
     assert len(set(every.values())) == len(tasks)
     for kind in named:

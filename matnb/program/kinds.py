@@ -1,0 +1,106 @@
+"""What tasks and stages do: kinds, which lowerings give them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Role(Enum):
+    """What a task of a kind is to the block of an array that it makes, or leads to."""
+
+    COMPUTES = "computes elements, or something on the way to them"
+    MULTIPLIES = "computes a product, by BLAS where it is dense, or a part of one that is as large"
+    REDUCES = "computes a reduction, or a share of one"
+    CALLS = "calls a user's function"
+    SPLITS = "makes one of several parts that are as large as the block"
+    JOINS = "puts such parts together"
+    LAYS_OUT = "moves elements, and computes none"
+    REPARTITIONS = "lays out an array as a user asked for it"
+    MOVES = "brings a value to another worker as it is"
+    LOADS = "reads a file"
+    SENDS = "is given elements that are in this process"
+
+
+# What a user calls the work of tasks: a few words for many kinds.
+PRODUCTS, ELEMENTWISE, REDUCTIONS, EXCHANGE, READING = "product", "elementwise", "reduce", "exchange", "read"
+SORTING, PICKING, JOINING, FUNCTIONS, OTHER = "sort", "pick and put", "cut and join", "your function", "other"
+
+_SHOWN = {
+    Role.MULTIPLIES: PRODUCTS,
+    Role.REDUCES: REDUCTIONS,
+    Role.CALLS: FUNCTIONS,
+    Role.SPLITS: PICKING,
+    Role.LAYS_OUT: EXCHANGE,
+    Role.REPARTITIONS: EXCHANGE,
+    Role.MOVES: EXCHANGE,
+    Role.LOADS: READING,
+    Role.SENDS: READING,
+}
+_shown_by_name: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of tasks and stages.
+
+    Attributes
+    ----------
+    name
+        By which seconds are measured.
+    role
+        What such a task is to its block.
+    follows_cuts
+        Whether the last bits of floats follow where arrays are cut: where a task goes on from block to block,
+        or leaves blocks to a user's function. What operators and nodes do is not repeated here.
+    shown
+        What a user calls such work; where it is not given, it follows from the role, or is the name.
+    """
+
+    name: str
+    role: Role = Role.COMPUTES
+    follows_cuts: bool = False
+    shown: str = ""
+
+    def __post_init__(self) -> None:
+        _shown_by_name[self.name] = self.shown or _SHOWN.get(self.role, self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def lays_out(self) -> bool:
+        """Whether it moves elements, and computes none."""
+        return self.role in (Role.LAYS_OUT, Role.REPARTITIONS, Role.MOVES)
+
+
+def shown_kind(name: str) -> str:
+    """Return what a user calls the work of a kind of this name."""
+    return _shown_by_name.get(name, name)
+
+
+# Those of several lowerings.
+ACCUMULATE = Kind("accumulate", Role.JOINS, shown=PRODUCTS)
+CALL = Kind("call", Role.CALLS, follows_cuts=True)
+COMBINE = Kind("combine", Role.JOINS, shown=REDUCTIONS)
+COUNT = Kind("count", shown=REDUCTIONS)
+CUT = Kind("cut", Role.LAYS_OUT)
+GATHER = Kind("gather", Role.LAYS_OUT)
+JOIN = Kind("join", shown=JOINING)
+MAP = Kind("map", shown=ELEMENTWISE)
+MERGE = Kind("merge", shown=SORTING)
+MOVE = Kind("move", Role.MOVES)
+PART = Kind("part", Role.SPLITS)
+PICK = Kind("pick", shown=PICKING)
+PRODUCT = Kind("product", Role.MULTIPLIES)
+PRODUCT_AT_ENTRIES = Kind("product", Role.MULTIPLIES, follows_cuts=True)
+PUT = Kind("put", shown=PICKING)
+READ = Kind("read", shown=PICKING)
+REDUCE = Kind("reduce", Role.REDUCES)
+SCAN = Kind("scan", follows_cuts=True, shown=REDUCTIONS)
+SCATTER = Kind("scatter", shown=EXCHANGE)
+SEARCH = Kind("search", shown=SORTING)
+SEND = Kind("send", shown=EXCHANGE)
+SOLVE = Kind("solve", shown=PRODUCTS)
+SORT = Kind("sort", shown=SORTING)
+TRANSPOSE = Kind("transpose", Role.LAYS_OUT)

@@ -16,7 +16,7 @@ from matnb.backend.registers import Hint, Stack, Stacks, TaskParts, parted
 from matnb.backend.step_memory import StepMemory
 from matnb.backend.thread_pool import Crew, Schedule
 from matnb.blocks.formats import Csr, Dense, Empty
-from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.elementwise import CHEAP, Link
 from matnb.program.operators import Call, Fused, Multiply, MultiplyMasked, Operator, Run, SumMasked
 from matnb.program.plan import Slot, Step, Task
 from matnb.program.program import Program
@@ -24,13 +24,6 @@ from matnb.program.program import Program
 FIRST_RUNS = 2  # of a task: what is compiled is compiled then
 # What these take does not follow from the bytes that they read.
 _DEAR = (Call, Multiply, MultiplyMasked, Run, SumMasked)
-# Functions that take about as long as their operands take to read; others several times that.
-_CHEAP = {
-    "add", "subtract", "multiply", "divide", "true_divide", "negative", "absolute", "fabs", "square", "sqrt",
-    "maximum", "minimum", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "isnan",
-    "isfinite", "logical_and", "logical_or", "logical_not", "logical_xor", "bitwise_and", "bitwise_or",
-    "bitwise_xor", "invert", "sign", "conjugate", "where", "astype", "real", "imag",
-}  # fmt: skip
 _DEAR_WEIGHT = 8
 
 
@@ -105,7 +98,7 @@ def _is_dear(step: Step) -> bool:
 
 def _weight_of(step: Step) -> int:
     links = step.operator.links if isinstance(step.operator, Fused) else ()
-    return 1 if all(link.name in _CHEAP for link in links) else _DEAR_WEIGHT
+    return 1 if all(link.name in CHEAP for link in links) else _DEAR_WEIGHT
 
 
 @dataclass(eq=False)

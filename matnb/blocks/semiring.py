@@ -141,6 +141,9 @@ LAND = Monoid("land", "logical_and")
 
 MONOIDS = {monoid.name: monoid for monoid in (PLUS, TIMES, MIN, MAX, LOR, LAND)}
 
+# Reductions of what sparse arrays store, where an absent element is no zero; and those of all elements.
+OF_STORED = {f"{name} of stored": name for name in ("prod", "min", "max", "all")}
+
 MULTIPLICATIONS = ("times", "plus", "min", "max", "first", "second", "pair", "land", "lor")
 _OF_TRUTHS = ("land", "lor")
 

@@ -16,7 +16,7 @@ from matnb.blocks.kernels.deviations import NODE, num_deviation_nodes
 from matnb.blocks.kernels.one_pass import Share
 from matnb.blocks.kernels.reductions import accumulator_dtype, combine_neighbors, multiplied
 from matnb.blocks.layout import Layout
-from matnb.blocks.semiring import LAND, MAX, MIN, TIMES
+from matnb.blocks.semiring import LAND, MAX, MIN, OF_STORED, TIMES
 from matnb.blocks.sums import num_nodes, sums_as_tree
 from matnb.expr.nodes import Expr, Reduce
 from matnb.ops.combining import FEW_WORKERS
@@ -43,7 +43,7 @@ def _(node: Reduce, operands: Sequence[Value]) -> Value:
                 (np.ones(value.nnz, np.int64), value.indices, value.indptr), value.shape
             ).toarray()
         return np.asarray(pattern.sum(axis=axes, keepdims=keep))
-    if node.operation.endswith(" of stored"):
+    if node.operation in OF_STORED:
         return _reduced_stored(node, value)
     elements = dense(value)
     if node.operation in ("sum", "prod"):
@@ -57,7 +57,7 @@ def _(node: Reduce, operands: Sequence[Value]) -> Value:
 
 def _reduced_stored(node: Reduce, value: Value) -> np.ndarray:
     # Elements that are not stored are what changes nothing.
-    operation = node.operation.removesuffix(" of stored")
+    operation = OF_STORED[node.operation]
     monoid = {"prod": TIMES, "min": MIN, "max": MAX, "all": LAND}[operation]
     element = np.dtype(bool) if operation == "all" else node.dtype
     elements = np.full(value.shape, monoid.identity(element))

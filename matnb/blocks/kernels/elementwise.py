@@ -73,6 +73,13 @@ _WORDS: dict[int, np.dtype] = {
     4: np.dtype(np.uint32),
     8: np.dtype(np.uint64),
 }
+# Functions that take about as long as their operands take to read; others several times that.
+CHEAP = {
+    "add", "subtract", "multiply", "divide", "true_divide", "negative", "absolute", "fabs", "square", "sqrt",
+    "maximum", "minimum", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "isnan",
+    "isfinite", "logical_and", "logical_or", "logical_not", "logical_xor", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "invert", "sign", "conjugate", "where", "astype", "real", "imag",
+}  # fmt: skip
 _FEWEST = 1024  # of fewer elements NumPy chooses as soon
 
 

@@ -38,7 +38,7 @@ from matnb.blocks.kernels.deviations import deviation_of_shares, deviation_share
 from matnb.blocks.kernels.patterns import as_csr, pattern_of, transposed_order
 from matnb.blocks.kernels.registry import Family
 from matnb.blocks.kernels.shaping import densify
-from matnb.blocks.semiring import LAND, LOR, MAX, MIN, PLUS, TIMES, Monoid
+from matnb.blocks.semiring import LAND, LOR, MAX, MIN, OF_STORED, PLUS, TIMES, Monoid
 from matnb.blocks.sums import Range, row_sums, share_of, share_of_shares, sum_of_shares, sums_as_tree
 from matnb.errors import DTypeError, OptionError, ShapeError
 
@@ -271,9 +271,7 @@ def extremes_of_rows(values: NumericArray, is_max: bool, out: NumericArray) -> N
 
 REDUCTIONS = Family("reduction")
 _MONOIDS = {"sum": PLUS, "prod": TIMES, "min": MIN, "max": MAX, "any": LOR, "all": LAND, "stored": PLUS}
-# Of sparse blocks, where an absent element is none, not a zero.
-_OF_STORED = {f"{name} of stored": name for name in ("prod", "min", "max", "all")}
-_MONOIDS |= {name: _MONOIDS[plain] for name, plain in _OF_STORED.items()}
+_MONOIDS |= {name: _MONOIDS[plain] for name, plain in OF_STORED.items()}
 _WIDE: dict[str, np.dtype] = {
     "float16": np.dtype(np.float64),
     "float32": np.dtype(np.float64),
@@ -485,7 +483,7 @@ def _reduce_sparse(operation: str, block: Csr | Empty, axes: tuple[int, ...], dt
 
 
 def _reduce_stored(operation: str, block: Csr | Empty, axes: tuple[int, ...], dtype: np.dtype) -> Dense:
-    plain = _OF_STORED[operation]
+    plain = OF_STORED[operation]
     if axes and plain == "prod" and has_loops(dtype):
         return multiplied([block], operation, axes, dtype)
     if axes:  # no line is longer than what it stores
@@ -591,7 +589,7 @@ def _count_sparse(operation: str, block: Csr | Empty, axes: tuple[int, ...], dty
 
 for _operation in _MONOIDS:
     _counts = _operation == "stored"
-    _is_stored = _operation in _OF_STORED
+    _is_stored = _operation in OF_STORED
     if not _is_stored:
         REDUCTIONS.register(_operation, Dense)(_count_dense if _counts else _reduce_dense)
     for _format in (Csr, Empty):

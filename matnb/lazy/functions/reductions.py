@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.kernels.labels import reduced_dtype
-from matnb.blocks.semiring import MONOIDS
+from matnb.blocks.semiring import MONOIDS, OF_STORED
 from matnb.errors import OptionError, ShapeError, suggestion
 from matnb.expr.nodes import Broadcast, Expr, Reduce
 from matnb.lazy import reductions
@@ -21,8 +21,8 @@ from matnb.lazy.ufunc_calls import into
 from matnb.lazy.ufuncs import call, literal
 from matnb.ops.folding import kept_shape
 
-_OF_STORED = {"plus": "sum", "lor": "any", "times": "prod of stored", "min": "min of stored",
-              "max": "max of stored", "land": "all of stored"}  # fmt: skip
+_BY_MONOID = {"plus": "sum", "lor": "any", "times": "prod", "min": "min", "max": "max", "land": "all"}
+_OF_STORED = {plain: name for name, plain in OF_STORED.items()}
 
 
 def is_given(value: object) -> bool:
@@ -270,7 +270,7 @@ def reduce(x: ArrayLike, monoid: str, axis: Axis = None, keepdims: bool = False)
     if any(node.shape[one] == 0 for one in axes):
         identity = literal(MONOIDS[monoid].identity(element))
         return wrap(Broadcast(identity, kept_shape(node.shape, axes, bool(keepdims))))
-    operation = _OF_STORED[monoid]
-    if not node.sparse:
-        operation = operation.removesuffix(" of stored")
+    operation = _BY_MONOID[monoid]
+    if node.sparse:
+        operation = _OF_STORED.get(operation, operation)
     return wrap(Reduce(node, operation, axes, bool(keepdims), element))

@@ -61,6 +61,7 @@ from matnb.session.current import memo
 from matnb.session.machine_code import compile_ahead as _compile_ahead
 from matnb.session.session import Session as _Session
 from matnb.session.stamp import stamp
+from matnb.tables import writing as _writing  # noqa: F401 - what reads and writes tables
 from matnb.tables.columns import Column, TextColumn
 from matnb.tables.datetimes import TimeMethods
 from matnb.tables.groups import TableGroups

@@ -651,8 +651,9 @@ def expression_of_block(block: Block, names: bytes = b"") -> Expr:
     return node
 
 
-# What has one of these is asked first what NumPy's functions make of it and a handle.
-_LEADING = ("__matnb_segments__", "__matnb_mask__", "__matnb_table__")
+def leads(kind: type) -> bool:
+    """Tell whether values of a type are asked first what NumPy's functions make of them and a handle."""
+    return getattr(kind, "__matnb_leads__", False) is True
 
 
 class DistArray(Methods, Operators, Values):
@@ -972,8 +973,8 @@ class DistArray(Methods, Operators, Values):
 
         if is_in_matplotlib():
             return getattr(ufunc, method)(*as_numpy(inputs), **as_numpy(options))
-        if any(hasattr(type(one), name) for one in inputs for name in _LEADING):
-            return NotImplemented  # a nested array, a table or a column with a mask takes others with it
+        if any(map(leads, map(type, inputs))):
+            return NotImplemented  # a nested array, or a column with a mask, takes others with it
         return called(ufunc, method, inputs, options)
 
     def __array_function__(
@@ -985,8 +986,7 @@ class DistArray(Methods, Operators, Values):
     ) -> object:
         if is_in_matplotlib():
             return function(*as_numpy(args), **as_numpy(kwargs))
-        is_led = any(hasattr(one, name) for one in types for name in _LEADING)  # which says what to write
-        return NotImplemented if is_led else recorded(function)(*args, **kwargs)
+        return NotImplemented if any(map(leads, types)) else recorded(function)(*args, **kwargs)
 
     def __repr__(self) -> str:
         is_read = hasattr(sys, "ps1")  # by somebody at a prompt

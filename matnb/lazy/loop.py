@@ -23,8 +23,8 @@ from matnb.lazy.batch_turns import BatchTurns
 from matnb.lazy.creation import zeros
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.indexing.dynamic import sliced
-from matnb.lazy.nesting import Nesting, put_together, taken_apart
 from matnb.lazy.recording import keep_lines, recording_apart
+from matnb.lazy.tree import TreeDef, flatten, unflatten
 
 _numbers = itertools.count(1)
 
@@ -60,7 +60,6 @@ def recording_body(iteration: Expr | None) -> Iterator[None]:
 
 
 State = TypeVar("State")
-_SAME_SEGMENTS = "values of M in equal segments are taken over by N.with_values(M.values)"
 
 
 def cond(predicate: object, then: Callable[[], State], otherwise: Callable[[], State]) -> State:
@@ -92,15 +91,15 @@ def cond(predicate: object, then: Callable[[], State], otherwise: Callable[[], S
     decides = scalar(predicate, "the predicate of mn.cond")
     known = live_expressions()
     with recording_body(None):
-        first, nesting = taken_apart(then())
+        first, tree = flatten(then())
     with recording_body(None):
-        second, other = taken_apart(otherwise(), nesting)
-    if nesting != other:
-        hint = f": other segments; {_SAME_SEGMENTS}" if str(nesting) == str(other) else ""
-        raise ShapeError(f"mn.cond gives {nesting} on one side and {other} on the other{hint}")
+        second, other = flatten(otherwise(), tree)
+    if tree != other:
+        hint = f": other segments; {tree.advice}" if str(tree) == str(other) else ""
+        raise ShapeError(f"mn.cond gives {tree} on one side and {other} on the other{hint}")
     firsts, seconds = [], []
     for path, one, two in zip(
-        nesting.paths("result"), map(expression_of, first), map(expression_of, second), strict=True
+        tree.paths("result"), map(expression_of, first), map(expression_of, second), strict=True
     ):
         if one.shape != two.shape:
             raise ShapeError(
@@ -122,7 +121,7 @@ def cond(predicate: object, then: Callable[[], State], otherwise: Callable[[], S
     others, given = close(seconds, given)
     node = wrap(Cond((decides, *given), Body(close(firsts, given)[0]), Body(others))).expression
     results = [DistArray(Final(node, place)) for place in range(len(firsts))]
-    return put_together(nesting, results)  # type: ignore[return-value]  # nested as both sides give it
+    return cast("State", unflatten(tree, results))
 
 
 def scalar(value: object, what: str) -> Expr:
@@ -326,13 +325,13 @@ def iterate(
         return _streamed(step, state, over, epochs, until, max_iterations, collect)
     if epochs != 1:
         raise OptionError(f"epochs={epochs!r} without a source: give over= a source of mn.sources")
-    leaves, nesting = taken_apart(state)
+    leaves, tree = flatten(state)
     states = [expression_of(leaf) for leaf in leaves]
-    items, item_nesting, length = _scanned(over, batch)
+    items, item_tree, length = _scanned(over, batch)
     size = None if batch is None else int(batch)
     limit = _limit(max_iterations, length, until is not None)
     for _ in range(_PROMOTIONS):
-        recorder = _LoopRecorder(nesting, states, limit, items, item_nesting, reverse, size)
+        recorder = _LoopRecorder(tree, states, limit, items, item_tree, reverse, size)
         try:
             return recorder.record(step, until, collect)  # type: ignore[return-value]  # nested as the state
         except _Unsettled as found:
@@ -429,29 +428,29 @@ def _ran_over(
         over=piece.over,
         batch=piece.batch,
     )
-    leaves, nesting = taken_apart(ran)
+    leaves, tree = flatten(ran)
     nodes = [expression_of(leaf) for leaf in leaves]
     evaluator().persist(nodes)
     blocks = [evaluator().value(node) for node in nodes]
-    last = len(taken_apart(state)[0])  # after the state: whether it ended, and the count
+    last = len(flatten(state)[0])  # after the state: whether it ended, and the count
     ended, count = (int(to_numpy(block)) for block in blocks[last : last + 2])
     arrays = [DistArray(owned(block)) for block in blocks]
-    (final, _), _, *more = cast("tuple[tuple[State, object], object, Kept]", put_together(nesting, arrays))
+    (final, _), _, *more = cast("tuple[tuple[State, object], object, Kept]", unflatten(tree, arrays))
     return final, bool(ended), count, [] if collect is None else [_first_of(one, count) for one in more]
 
 
 def _first_of(kept: Nested, count: int) -> Nested:
-    leaves, nesting = taken_apart(kept)
+    leaves, tree = flatten(kept)
     rows = [handle_of(leaf)[:count] for leaf in leaves]
-    return put_together(nesting, rows)  # type: ignore[return-value]  # nested as it was
+    return cast("Nested", unflatten(tree, rows))
 
 
 def _stacked(kept: Sequence[Kept]) -> Kept:
     if not kept:
         raise OptionError("collect= with a source that has no batches: there is nothing to collect")
-    nesting = taken_apart(kept[0])[1]
-    leaves = zip(*(taken_apart(one)[0] for one in kept), strict=True)
-    return put_together(nesting, [np.concatenate(several) for several in leaves])  # type: ignore[return-value]  # nested as each of them
+    tree = flatten(kept[0])[1]
+    leaves = zip(*(flatten(one)[0] for one in kept), strict=True)
+    return cast("Kept", unflatten(tree, [np.concatenate(several) for several in leaves]))
 
 
 def converging(
@@ -504,16 +503,16 @@ class _LoopRecorder:
 
     def __init__(
         self,
-        nesting: Nesting,
+        tree: TreeDef,
         states: Sequence[Expr],
         limit: Expr,
         items: Sequence[Expr],
-        item_nesting: Nesting | None,
+        item_tree: TreeDef | None,
         reverse: bool,
         batch: int | None,
     ) -> None:
-        self._nesting, self._states, self._limit = nesting, tuple(states), limit
-        self._items, self._item_nesting, self._reverse, self._batch = items, item_nesting, reverse, batch
+        self._tree, self._states, self._limit = tree, tuple(states), limit
+        self._items, self._item_tree, self._reverse, self._batch = items, item_tree, reverse, batch
 
     def record(
         self,
@@ -531,43 +530,43 @@ class _LoopRecorder:
         ]
         with recording_body(counter):
             old = self._nested(variables)
-            new = step(old) if self._item_nesting is None else step(old, self._item(counter))
+            new = step(old) if self._item_tree is None else step(old, self._item(counter))
             results = self._checked(new)
             self._settle(results)
             # Handles of their own: assigning to elements of one gives it another version.
             ends = None
             if until is not None:
                 ends = scalar(until(self._nested(variables), self._nested(results)), _UNTIL)
-            kept, kept_nesting, starts = self._collected(collect, results, counter, len(variables))
-        return self._loop([*results, *kept], ends, starts, counter, kept_nesting)
+            kept, kept_tree, starts = self._collected(collect, results, counter, len(variables))
+        return self._loop([*results, *kept], ends, starts, counter, kept_tree)
 
     def _nested(self, nodes: Sequence[Expr]) -> object:
-        return put_together(self._nesting, [DistArray(one) for one in nodes])
+        return unflatten(self._tree, [DistArray(one) for one in nodes])
 
     def _item(self, counter: Expr) -> object:
-        assert self._item_nesting is not None
+        assert self._item_tree is not None
         place, batch = DistArray(counter), self._batch
         if self._reverse:
             place = self._items[0].shape[0] // (batch or 1) - 1 - place
         if batch is None:
-            return put_together(self._item_nesting, [DistArray(one)[place] for one in self._items])
+            return unflatten(self._item_tree, [DistArray(one)[place] for one in self._items])
         start = (place * batch).expression
         parts = [wrap(sliced(one, start, batch, 0)) for one in self._items]
-        return put_together(self._item_nesting, parts)
+        return unflatten(self._item_tree, parts)
 
     def _checked(self, new: object) -> list[Expr]:
-        leaves, nesting = taken_apart(new, self._nesting)
+        leaves, tree = flatten(new, self._tree)
         if new is None:
             raise DTypeError("the step returns None: let it return the next state")
-        if nesting != self._nesting and str(nesting) == str(self._nesting):
+        if tree != self._tree and str(tree) == str(self._tree):
             raise ShapeError(
-                f"the step returns {nesting}, but not the state's segments, which stay the same from one "
-                f"iteration to the next: {_SAME_SEGMENTS}"
+                f"the step returns {tree}, but not the state's segments, which stay the same from one "
+                f"iteration to the next: {tree.advice}"
             )
-        if nesting != self._nesting:
-            raise ShapeError(f"the step returns {nesting}, but the state is {self._nesting}")
+        if tree != self._tree:
+            raise ShapeError(f"the step returns {tree}, but the state is {self._tree}")
         results = [expression_of(leaf) for leaf in leaves]
-        for path, before, after in zip(nesting.paths("state"), self._states, results, strict=True):
+        for path, before, after in zip(tree.paths("state"), self._states, results, strict=True):
             if before.shape != after.shape:
                 raise ShapeError(
                     f"{path} has shape {before.shape} and the step gives shape {after.shape}: "
@@ -590,19 +589,19 @@ class _LoopRecorder:
 
     def _collected(
         self, collect: Callable[..., object] | None, results: Sequence[Expr], counter: Expr, num_state: int
-    ) -> tuple[list[Expr], Nesting | None, list[Expr]]:
+    ) -> tuple[list[Expr], TreeDef | None, list[Expr]]:
         if collect is None:
             return [], None, []
         count = _constant(self._limit)
         if count is None or count == _ENDLESS:
             raise OptionError("collect= needs max_iterations= as a number, or over=: it keeps that many rows")
-        leaves, nesting = taken_apart(collect(self._nested(results)))
-        if nesting.has_segments:
+        leaves, tree = flatten(collect(self._nested(results)))
+        if fixed := tree.fixed:
             raise DTypeError(
-                "collect returns values in segments: let it return N.values, whose rows are kept"
+                f"collect returns {fixed}: let it return {', '.join(fixed.paths('N'))}, whose rows are kept"
             )
         kept, starts = [], []
-        for place, (path, leaf) in enumerate(zip(nesting.paths("collect"), leaves, strict=True)):
+        for place, (path, leaf) in enumerate(zip(tree.paths("collect"), leaves, strict=True)):
             value = expression_of(leaf)
             if value.sparse:
                 raise DTypeError(f"{path} is sparse: collect keeps dense arrays")
@@ -611,7 +610,7 @@ class _LoopRecorder:
             rows[DistArray(counter)] = DistArray(value)
             kept.append(rows.expression)
             starts.append(start)
-        return kept, nesting, starts
+        return kept, tree, starts
 
     def _loop(
         self,
@@ -619,7 +618,7 @@ class _LoopRecorder:
         ends: Expr | None,
         starts: Sequence[Expr],
         counter: Variable,
-        kept_nesting: Nesting | None,
+        kept_tree: TreeDef | None,
     ) -> tuple[object, ...]:
         roots = [*results] if ends is None else [*results, ends]
         scope, num_results = counter.scope, len(results)
@@ -640,10 +639,10 @@ class _LoopRecorder:
         count = wrap(node)
         finals = [DistArray(Final(node, place)) for place in range(len(results))]
         num_state = len(self._states)
-        final = put_together(self._nesting, finals[:num_state])
-        if kept_nesting is None:
+        final = unflatten(self._tree, finals[:num_state])
+        if kept_tree is None:
             return final, count
-        return final, count, put_together(kept_nesting, finals[num_state:])
+        return final, count, unflatten(kept_tree, finals[num_state:])
 
 
 def _scope_of(counter: Expr) -> int:
@@ -651,8 +650,8 @@ def _scope_of(counter: Expr) -> int:
     return number
 
 
-def _scanned(over: object, batch: object) -> tuple[list[Expr], Nesting | None, int | None]:
-    # The arrays that are gone through, their nesting, and how many iterations that takes.
+def _scanned(over: object, batch: object) -> tuple[list[Expr], TreeDef | None, int | None]:
+    # The arrays that are gone through, their tree, and how many iterations that takes.
     if batch is not None and (
         not isinstance(batch, int | np.integer) or isinstance(batch, bool) or batch < 1
     ):
@@ -661,9 +660,11 @@ def _scanned(over: object, batch: object) -> tuple[list[Expr], Nesting | None, i
         if batch is not None:
             raise OptionError(f"batch={batch} without over=: give the arrays to split into batches")
         return [], None, None
-    leaves, nesting = taken_apart(over)
-    if nesting.has_segments:
-        raise DTypeError("over= has values in segments: give N.values, or use N itself in the step")
+    leaves, tree = flatten(over)
+    if fixed := tree.fixed:
+        raise DTypeError(
+            f"over= has {fixed}: give {', '.join(fixed.paths('N'))}, or use N itself in the step"
+        )
     items = [expression_of(leaf) for leaf in leaves]
     if not items or any(not one.shape for one in items):
         raise ShapeError("over= needs arrays with at least one axis; the loop runs over the first")
@@ -680,7 +681,7 @@ def _scanned(over: object, batch: object) -> tuple[list[Expr], Nesting | None, i
             "give a batch that "
             f"divides the length, or leave them out: x[:{length - length % size}]"
         )
-    return items, nesting, length // size
+    return items, tree, length // size
 
 
 def _limit(given: object, length: int | None, ends: bool) -> Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from matnb.errors import UnsupportedError
@@ -11,7 +11,12 @@ FUNCTIONS: dict[Callable[..., object], Callable[..., object]] = {}
 # Methods that families give to DistArrays, dense or sparse, by name; what NumPy's arrays have is no family's.
 METHODS: dict[str, Callable[..., object]] = {}
 SPARSE_METHODS: dict[str, Callable[..., object]] = {}
+# What families make of columns that a reader found and of their arrays, and how they write values.
+LOADED: dict[str, Callable[..., object]] = {}
+_writers: dict[type, Callable[..., None]] = {}
+_writers_by_suffix: dict[str, Callable[..., None]] = {}
 _Function = TypeVar("_Function", bound=Callable[..., object])
+_Writer = TypeVar("_Writer", bound=Callable[..., None])
 
 
 def implements(*functions: Callable[..., object]) -> Callable[[_Function], _Function]:
@@ -26,6 +31,27 @@ def implements(*functions: Callable[..., object]) -> Callable[[_Function], _Func
         return function
 
     return register
+
+
+def writes(*kinds: type, suffixes: Sequence[str] = ()) -> Callable[[_Writer], _Writer]:
+    """Return a decorator that registers what :func:`matnb.save` calls for values of some types.
+
+    It is called with the value, the path and the options, also for other values where the path ends in one of
+    ``suffixes``.
+    """
+
+    def register(function: _Writer) -> _Writer:
+        _writers.update(dict.fromkeys(kinds, function))
+        _writers_by_suffix.update(dict.fromkeys(suffixes, function))
+        return function
+
+    return register
+
+
+def writer_of(value: object, suffix: str) -> Callable[..., None] | None:
+    """Return what a family writes a value with, into a file with such an end; None where none does."""
+    own = next((_writers[one] for one in type(value).__mro__ if one in _writers), None)
+    return own or _writers_by_suffix.get(suffix)
 
 
 def recorded(function: Callable[..., object]) -> Callable[..., object]:

@@ -27,7 +27,7 @@ from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator, shown
 from matnb.lazy.foreign_names import asks
-from matnb.lazy.nesting import put_together, taken_apart
+from matnb.lazy.tree import flatten, unflatten
 from matnb.learn.arguments import checked, names_of, weights_from
 from matnb.learn.named_arguments import Named, taking_same_arguments
 from matnb.pictures.escaping import escaped, shortened
@@ -310,8 +310,8 @@ class _Pickled:
 
 
 def _nested(value: Any, fn: Callable[[Any], Any]) -> Any:
-    leaves, nesting = taken_apart(value)
-    return put_together(nesting, [fn(one) for one in leaves])
+    leaves, nesting = flatten(value)
+    return unflatten(nesting, [fn(one) for one in leaves])
 
 
 def _is_same(value: object, default: object) -> bool:

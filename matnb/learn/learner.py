@@ -27,7 +27,7 @@ from matnb.errors import (
 from matnb.lazy.array import DistArray
 from matnb.lazy.batch_turns import BatchTurns
 from matnb.lazy.creation import asarray
-from matnb.lazy.nesting import put_together, taken_apart
+from matnb.lazy.tree import flatten, unflatten
 from matnb.learn.arguments import rows_from, whole
 from matnb.learn.estimator import Estimator
 from matnb.learn.mixins import Mixin
@@ -418,7 +418,7 @@ def _warn(history: LearningHistory, batch: int) -> None:
 
 def _save(path: str | os.PathLike[str], run: LearningRun, model: object) -> None:
     # A file that is half written never has the name.
-    leaves, nesting = taken_apart(run.state)
+    leaves, nesting = flatten(run.state)
     head: dict[str, Any] = {"model": type(model).__name__, "paths": list(nesting.paths("state"))}
     head |= {"epoch": run.epoch, "batches": run.batches, "is_good": run.is_good}
     arrays = {f"state {place}": np.asarray(one) for place, one in enumerate(leaves)}
@@ -437,7 +437,7 @@ def _save(path: str | os.PathLike[str], run: LearningRun, model: object) -> None
 
 
 def _loaded(path: str | os.PathLike[str], like: LearningRun, model: object) -> LearningRun:
-    leaves, nesting = taken_apart(like.state)
+    leaves, nesting = flatten(like.state)
     shapes = [np.asarray(one).shape for one in leaves]
     try:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
@@ -460,7 +460,7 @@ def _loaded(path: str | os.PathLike[str], like: LearningRun, model: object) -> L
             f"{_difference(head['model'], name, saved, there)}; "
             "give the same model, optimizer, replicas and number of features",
         )
-    state = put_together(nesting, [_as_it_was(one) for one in found])
+    state = unflatten(nesting, [_as_it_was(one) for one in found])
     return LearningRun(
         state, LearningHistory(**history, figures=figures), head["epoch"], head["batches"], head["is_good"]
     )

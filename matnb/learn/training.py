@@ -15,7 +15,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.loop import cond, iterate
-from matnb.lazy.nesting import put_together, taken_apart
+from matnb.lazy.tree import flatten, unflatten
 from matnb.learn.arguments import rows_from, whole
 from matnb.learn.mixins import Mixin
 from matnb.learn.optimizers import Optimizer, Parameters
@@ -95,15 +95,15 @@ class BatchPiece(NamedTuple):
     @property
     def rows(self) -> int:
         """How many there are."""
-        return int(cast(DistArray, taken_apart(self.over)[0][0]).shape[0])
+        return int(cast(DistArray, flatten(self.over)[0][0]).shape[0])
 
     def part(self, start: int, stop: int) -> BatchPiece:
         """Return some batches of it."""
         rows = slice(start * self.batch, stop * self.batch)
-        leaves, nesting = taken_apart(self.over)
+        leaves, nesting = flatten(self.over)
         if rows.start == 0 and rows.stop >= self.rows:
             return self
-        return self._replace(over=put_together(nesting, [cast(DistArray, one)[rows] for one in leaves]))
+        return self._replace(over=unflatten(nesting, [cast(DistArray, one)[rows] for one in leaves]))
 
 
 @dataclass(frozen=True)
@@ -261,12 +261,12 @@ def source_from(X: Any, y: Any, batch_size: int = 0) -> PieceSource:
     rows = rows_from(X, "Learner")
     size = whole(batch_size, "batch_size", "Learner", least=0) or rows.shape[0]
     if y is not None:
-        leaves, nesting = taken_apart(y)
+        leaves, nesting = flatten(y)
         targets = [asarray(one) for one in leaves]
         for one in targets:
             if one.shape[:1] != rows.shape[:1]:
                 raise ShapeError(f"Learner: y of shape {one.shape} for X of shape {rows.shape}")
-        y = put_together(nesting, targets)
+        y = unflatten(nesting, targets)
     return _Arrays(rows, y, size)
 
 
@@ -501,13 +501,13 @@ def _mean(replicas: Sequence[Any]) -> Parameters:
 
 def here(value: Any) -> Any:
     """Return nested arrays as NumPy's, by one run: a handle on what a loop gave would hold that loop."""
-    leaves, nesting = taken_apart(value)
+    leaves, nesting = flatten(value)
     arrays = [asarray(one) for one in leaves]
     evaluator().persist([one.expression for one in arrays])
-    return put_together(nesting, [np.asarray(one) for one in arrays])
+    return unflatten(nesting, [np.asarray(one) for one in arrays])
 
 
 def lazily(value: Any) -> Any:
     """Return nested arrays as DistArrays."""
-    leaves, nesting = taken_apart(value)
-    return put_together(nesting, [asarray(one) for one in leaves])
+    leaves, nesting = flatten(value)
+    return unflatten(nesting, [asarray(one) for one in leaves])

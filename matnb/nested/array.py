@@ -280,6 +280,8 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
 
     __slots__ = ("_positions", "_strategy", "_structure", "_values")
     __array_priority__ = 2000
+    __matnb_leads__ = True
+    _is_nested = True
 
     def __init__(
         self,
@@ -296,8 +298,8 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
     # What it is.
 
     @property
-    def __matnb_segments__(self) -> bytes:
-        # What names the structure, for loops that keep it.
+    def _names(self) -> bytes:
+        # What names the segments, and the positions of values in them.
         positions = b"" if self._positions is None else self._positions.expression.digest
         return self._structure.offsets.expression.digest + positions
 

@@ -13,6 +13,7 @@ from matnb.errors import OptionError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange
 from matnb.lazy.evaluator import evaluator
+from matnb.lazy.tree import register_container
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import nested
 from matnb.nested.numpy_calls import NumpyCalls
@@ -66,6 +67,8 @@ class DeepNestedArray(NumpyCalls, NDArrayOperatorsMixin):
 
     __slots__ = ("_inner", "_outer")
     __array_priority__ = 2000
+    __matnb_leads__ = True
+    _is_nested = True
 
     def __init__(self, outer: NestedArray, inner: AnyNested) -> None:
         # The outer level is a nested array with a value for each segment of the inner one, whatever value.
@@ -74,9 +77,8 @@ class DeepNestedArray(NumpyCalls, NDArrayOperatorsMixin):
     # What it is.
 
     @property
-    def __matnb_segments__(self) -> bytes:
-        # What names the structure, for loops that keep it.
-        return self._outer.__matnb_segments__ + self._inner.__matnb_segments__
+    def _names(self) -> bytes:
+        return self._outer._names + self._inner._names
 
     @property
     def depth(self) -> int:
@@ -305,3 +307,29 @@ def grouped(inner: AnyNested, structure: Structure, strategy: str, what: str) ->
         )
     evaluator().persist([inner.counts.expression])
     return DeepNestedArray(nested(inner.counts, structure, strategy, what), inner)
+
+
+class _Segments:
+    # The structure of a nested array in a loop: equal where values of one fit into the segments of the other.
+    def __init__(self, like: AnyNested) -> None:
+        self.like, self._names = like, like._names
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Segments) and self._names == other._names
+
+    def __hash__(self) -> int:
+        return hash(self._names)
+
+    def __str__(self) -> str:
+        return f"of {len(self.like):,} segments"
+
+
+for _kind in (NestedArray, DeepNestedArray):
+    register_container(
+        _kind,
+        lambda nested: ((nested.values,), _Segments(nested)),
+        lambda segments, values: segments.like.with_values(*values),
+        paths=lambda _: (".values",),
+        fixes_shapes=True,
+        advice="values of M in equal segments are taken over by N.with_values(M.values)",
+    )

@@ -19,13 +19,13 @@ from matnb.io.write import checked_place
 from matnb.lazy.array import DistArray
 from matnb.lazy.evaluator import asked, evaluator
 from matnb.lazy.limits import RAISE
-from matnb.lazy.registry import implements
+from matnb.lazy.registry import writes
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import unflatten
 from matnb.nested.deep import AnyNested, DeepNestedArray
 from matnb.pictures.quantities import bytes_text
 from matnb.session.current import check_closed, current_session
-from matnb.session.files import loaded, save
+from matnb.session.files import loaded
 
 _VALUES = 1 << 20  # of a row group, but for a longer segment
 _ROWS = 1 << 20  # whose lengths are here at a time
@@ -91,8 +91,8 @@ def load(
     return made
 
 
-@implements(save)
-def _save(segments: AnyNested, path: str | os.PathLike[str]) -> None:
+@writes(NestedArray, DeepNestedArray)
+def _save(segments: AnyNested, path: str | os.PathLike[str], **options: object) -> None:
     """Compute a nested array and write it as a column of lists, as :func:`matnb.save` says."""
     check_lists_target(path)
     checked_place(path)

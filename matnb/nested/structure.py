@@ -242,7 +242,7 @@ def check_same(one: Structure, other: Structure, what: str) -> None:
 
 def is_nested(values: object) -> bool:
     """Tell whether values are a nested array, of any depth."""
-    return hasattr(type(values), "__matnb_segments__")
+    return getattr(type(values), "_is_nested", False) is True
 
 
 def _check_flat(values: object, what: str) -> None:

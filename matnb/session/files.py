@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +28,9 @@ from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import regridded
 from matnb.lazy.labels import NOTED_LABELS
 from matnb.lazy.recording import active_recording
-from matnb.lazy.registry import recorded
+from matnb.lazy.registry import LOADED, writer_of
 from matnb.location import Location
 from matnb.session.current import check_closed, current_session
-from matnb.tables.incoming import column_of
-from matnb.tables.table import Table
-from matnb.tables.writing import is_for_tables, save_table
 
 
 @cancellable()
@@ -44,7 +41,7 @@ def load(
     blocks: BlocksSpec = None,
     transpose: str = "auto",
     **options: object,
-) -> DistArray | Table:
+) -> Any:
     """Read a file on the workers, text in parallel by byte range, and return an array or a table.
 
     The file is read immediately, so a bad one raises its error here. If blocks are lost, or evicted from
@@ -161,17 +158,7 @@ def load(
     loaded.note(source, counts)
     if (labels := saved_labels(source)) is not None:
         NOTED_LABELS[nodes[0]] = labels
-    return _table(found, nodes) if found.columns else DistArray(*nodes)
-
-
-def _table(found: Found, nodes: Sequence[Expr]) -> Table:
-    handles = iter([DistArray(node) for node in nodes])
-    columns = {}
-    for one in found.columns:
-        codes = next(handles)
-        mask = next(handles) if one.kind.has_mask and one.num_missing else None
-        columns[one.name] = column_of(one, codes, mask)
-    return Table(columns, frozenset(one.name for one in found.columns if one.num_missing == 0))._look()
+    return LOADED["table"](found, nodes) if found.columns else DistArray(*nodes)
 
 
 def _nodes(source: Source, found: Found, blocks: BlocksSpec, transpose: str) -> tuple[Expr, ...]:
@@ -234,11 +221,8 @@ def save(array: ArrayLike, path: str | os.PathLike[str], *, sep: str = ",", deci
         raise DTypeError(
             f"mn.save takes the array first, then the path: write mn.save(x, {os.fspath(array)!r})"
         )
-    if hasattr(type(array), "__matnb_segments__"):
-        recorded(save)(array, path)
-        return
-    if isinstance(array, Table) or is_for_tables(path):
-        save_table(array, path, sep, decimal)
+    if (write_own := writer_of(array, suffix_of(path))) is not None:
+        write_own(array, path, sep=sep, decimal=decimal)
         return
     node = expression_of(array)
     check_closed(node)

@@ -60,6 +60,8 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
     array([1, 0, 3])
     """
 
+    __matnb_leads__ = True
+
     def __init__(self, codes: DistArray, mask: DistArray, may_miss: bool = True) -> None:
         super().__init__(codes, may_miss)
         self._gone = mask  # not `_mask`, by which np.ma would take it for one of its own

@@ -1,20 +1,24 @@
-"""Tables into files: Parquet, Arrow IPC (Feather) and CSV, some rows at a time."""
+"""Tables from files, and into Parquet, Arrow IPC (Feather) and CSV, some rows at a time."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matnb.errors import OptionError, UnsupportedError, suggestion
+from matnb.expr.nodes import Expr
 from matnb.io.durations import NO_TIME, duration_texts
 from matnb.io.files import suffix_of
+from matnb.io.source import Found
 from matnb.io.write import written_whole
 from matnb.lazy.array import DistArray
+from matnb.lazy.registry import LOADED, writes
 from matnb.location import Location
+from matnb.tables.incoming import column_of
 from matnb.tables.outgoing import with_strings
 from matnb.tables.table import Table, table
 
@@ -26,11 +30,26 @@ _NONE = "NA"  # what stands for no value where nothing cannot
 _SUFFIXES = (".parquet", ".arrow", ".feather", ".csv")
 
 
+def _loaded_table(found: Found, nodes: Sequence[Expr]) -> Table:
+    # The table of the columns that a reader found, and of their arrays.
+    handles = iter([DistArray(node) for node in nodes])
+    columns = {}
+    for one in found.columns:
+        codes = next(handles)
+        mask = next(handles) if one.kind.has_mask and one.num_missing else None
+        columns[one.name] = column_of(one, codes, mask)
+    return Table(columns, frozenset(one.name for one in found.columns if one.num_missing == 0))._look()
+
+
+LOADED["table"] = _loaded_table
+
+
 def is_for_tables(path: str | os.PathLike[str]) -> bool:
     """Tell whether the end of a path means a table."""
     return suffix_of(path) in _SUFFIXES
 
 
+@writes(Table, suffixes=_SUFFIXES)
 def save_table(data: object, path: str | os.PathLike[str], sep: str = ",", decimal: str = ".") -> None:
     """Compute a table and write it, a million rows at a time; the file appears whole or not at all.
 

@@ -117,7 +117,9 @@ def test_segments_of_a_state_stay(engine: str) -> None:
         mn.iterate(lambda M: M[:2], N, max_iterations=2)
     with pytest.raises(mn.errors.ShapeError, match="the step returns array, but the state is NestedArray"):
         mn.iterate(lambda M: M.values, N, max_iterations=2)
-    with pytest.raises(mn.errors.DTypeError, match="collect returns values in segments: let it return"):
+    with pytest.raises(
+        mn.errors.DTypeError, match="collect returns NestedArray of 3 segments: let it return"
+    ):
         mn.iterate(lambda M: M * 2, N, max_iterations=2, collect=lambda M: M)
     with pytest.raises(mn.errors.DTypeError, match="over= has values in segments"):
         mn.iterate(lambda x, item: x + item, 0.0, over=N)

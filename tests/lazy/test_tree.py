@@ -1,4 +1,4 @@
-"""Nested values: taken apart and put together, whatever their nesting."""
+"""Nested values: taken apart and put together, whatever their tree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matnb.errors import DTypeError
-from matnb.lazy.nesting import put_together, taken_apart
+from matnb.lazy.tree import flatten, unflatten
 
 
 class Point(NamedTuple):
@@ -30,33 +30,33 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_putting_together_undoes_taking_apart(value: object) -> None:
-    leaves, nesting = taken_apart(value)
-    again = put_together(nesting, leaves)
+    leaves, tree = flatten(value)
+    again = unflatten(tree, leaves)
     assert again == value
     assert type(again) is type(value)
-    assert len(list(nesting.paths("value"))) == len(leaves)
+    assert len(list(tree.paths("value"))) == len(leaves)
 
 
 @given(VALUES)
 def test_paths_lead_to_the_leaves(value: object) -> None:
-    leaves, nesting = taken_apart(value)
-    for path, leaf in zip(nesting.paths("value"), leaves, strict=True):
+    leaves, tree = flatten(value)
+    for path, leaf in zip(tree.paths("value"), leaves, strict=True):
         assert eval(path, {"value": value}) == leaf
 
 
-def test_nesting_reads_as_it_is_written() -> None:
-    _, nesting = taken_apart({"a": [1, (2, 3)], "b": Point(4, ())})
-    assert str(nesting) == "dict('a': list(array, tuple(array, array)), 'b': Point(array, tuple()))"
-    assert "4 more" in str(taken_apart(list(range(10)))[1])
+def test_tree_reads_as_it_is_written() -> None:
+    _, tree = flatten({"a": [1, (2, 3)], "b": Point(4, ())})
+    assert str(tree) == "dict('a': list(array, tuple(array, array)), 'b': Point(array, tuple()))"
+    assert "4 more" in str(flatten(list(range(10)))[1])
 
 
 def test_dicts_are_matched_by_their_keys() -> None:
-    leaves, nesting = taken_apart({"a": {"x": 1, "y": 2}, "b": 3})
-    again, other = taken_apart({"b": 3, "a": {"y": 2, "x": 1}}, nesting)
-    assert (again, other) == (leaves, nesting)
-    assert taken_apart({"b": 3, "c": 4}, nesting)[1] != nesting
+    leaves, tree = flatten({"a": {"x": 1, "y": 2}, "b": 3})
+    again, other = flatten({"b": 3, "a": {"y": 2, "x": 1}}, tree)
+    assert (again, other) == (leaves, tree)
+    assert flatten({"b": 3, "c": 4}, tree)[1] != tree
 
 
 def test_a_key_that_is_no_constant() -> None:
     with pytest.raises(DTypeError, match="use strings or numbers"):
-        taken_apart({(1, 2): 3})
+        flatten({(1, 2): 3})

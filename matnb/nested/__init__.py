@@ -1,6 +1,7 @@
 """Nested arrays: values in segments of unequal length, with operations along each, balanced by cost."""
 
 from matnb.errors import offered
+from matnb.nested import folding as _folding  # noqa: F401  registers its pass
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import KeyedSegments, from_keys, from_lists, from_offsets, from_rows, unflatten
 from matnb.nested.deep import DeepNestedArray

@@ -24,12 +24,12 @@ from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.ufuncs import astype
 from matnb.nested.numpy_calls import NumpyCalls
 from matnb.nested.orders import ordered
+from matnb.nested.pictures import nested_html, nested_text
 from matnb.nested.scans import RunningValues, only_monoid
+from matnb.nested.segments import SegmentPlaces, SegmentReduce
 from matnb.nested.showing import explained, nested_facts
 from matnb.nested.structure import Structure, as_vector, check_dtype, check_same, is_nested, spread
-from matnb.ops.segments import SegmentPlaces, SegmentReduce
 from matnb.pictures.facts import NestedFacts
-from matnb.pictures.nested import nested_html, nested_text
 
 if TYPE_CHECKING:
     from matnb.nested.selecting import TopSegments

@@ -20,6 +20,7 @@ from matnb.lazy.reductions import reduce
 from matnb.lazy.registry import implements
 from matnb.nested.array import NestedArray
 from matnb.nested.strategy import Machine, as_given, chosen, costs_of
+from matnb.nested.strategy_log import strategies_of
 from matnb.nested.structure import (
     Structure,
     as_vector,
@@ -225,7 +226,7 @@ def from_rows(A: object, *, strategy: str = "auto") -> NestedArray:
     is_even = np.diff(cuts).max(initial=0) * (len(cuts) - 1) <= 2 * structure.num_values
     if structure.num_values and strategy == "auto" and is_even:
         choice = as_given(structure.knots, structure.longest, cuts, _machine(structure))
-        current_session().strategies.add(structure.knots, choice)
+        strategies_of(current_session()).add(structure.knots, choice)
         return NestedArray(values, replace(structure, cuts=cuts, choice=choice), "segmented", positions)
     return nested(values, structure, strategy, "from_rows: entries", positions)
 
@@ -310,7 +311,7 @@ def nested(
         return NestedArray(values, replace(structure, cuts=cuts), "uniform", positions)
     given = evaluator().planned_layout(values.expression).grid.cuts[0]
     choice = chosen(structure.knots, structure.longest, given, strategy, _machine(structure))
-    current_session().strategies.add(structure.knots, choice)
+    strategies_of(current_session()).add(structure.knots, choice)
     if choice.cuts != given or choice.ranks:
         values = wrap(Regrid(values.expression, (choice.cuts,), choice.ranks))
         if positions is not None:
@@ -322,7 +323,7 @@ def nested(
 def _machine(structure: Structure) -> Machine:
     # What runs operations on such segments in the session.
     session = current_session()
-    workers = session.strategies.workers()
+    workers = strategies_of(session).workers()
     costs = costs_of(session.cluster.in_process, structure.histogram)
     return Machine(len(workers.numbers), workers.threads, costs)
 

@@ -13,7 +13,6 @@ from matnb.blocks.formats import to_numpy
 from matnb.errors import DTypeError, TooLargeError, UnsupportedError
 from matnb.expr.nodes import Expr, Load
 from matnb.io.folders import Where
-from matnb.io.lists import ListsChunk, ListsFound, check_lists_target, open_lists, write_lists
 from matnb.io.source import Found
 from matnb.io.write import checked_place
 from matnb.lazy.array import DistArray
@@ -23,6 +22,7 @@ from matnb.lazy.registry import writes
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import unflatten
 from matnb.nested.deep import AnyNested, DeepNestedArray
+from matnb.nested.lists import ListsChunk, ListsFound, check_lists_target, open_lists, write_lists
 from matnb.pictures.quantities import bytes_text
 from matnb.session.current import check_closed, current_session
 from matnb.session.files import loaded

@@ -16,6 +16,7 @@ from matnb.lazy.creation import arange, asarray
 from matnb.lazy.evaluator import asked, evaluator
 from matnb.lazy.indexing.compress import compressed
 from matnb.nested.creation import nested
+from matnb.nested.segments import Cuts
 from matnb.nested.structure import (
     Structure,
     check_same,
@@ -24,7 +25,6 @@ from matnb.nested.structure import (
     structure_from_counts,
     structure_from_offsets,
 )
-from matnb.ops.segments import Cuts
 
 if TYPE_CHECKING:
     from matnb.nested.array import NestedArray

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matnb.errors import DTypeError, ShapeError, UnsupportedError
-from matnb.io.lists import lists_of
 from matnb.lazy.creation import owned_array
 from matnb.lazy.evaluator import evaluator
 from matnb.nested.creation import from_offsets, unflatten
 from matnb.nested.deep import AnyNested, DeepNestedArray
+from matnb.nested.lists import lists_of
 from matnb.nested.structure import as_vector
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from matnb.lazy.array import DistArray, wrap
+from matnb.nested.segments import Knots, SegmentOrder
 from matnb.nested.structure import Structure
-from matnb.ops.segments import Knots, SegmentOrder
 
 _MOST_SHARES = 1.5  # of the blocks' length: no task has a longer segment whole
 

@@ -14,7 +14,7 @@ from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.creation import zeros
 from matnb.lazy.functions.scanning import scan_segments
 from matnb.lazy.ufuncs import astype
-from matnb.ops.segments import SCANS, SegmentPlaces, SegmentScan
+from matnb.nested.segments import SCANS, SegmentPlaces, SegmentScan
 
 if TYPE_CHECKING:
     from matnb.nested.array import NestedArray

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from matnb.lazy.array import DistArray
 from matnb.lazy.evaluator import shown
+from matnb.nested.choice_texts import cost_text, measured_text
+from matnb.nested.strategy_log import StrategyItem, strategies_of, strategy_facts
 from matnb.nested.structure import Structure
 from matnb.pictures.facts import NestedFacts
 from matnb.pictures.quantities import seconds_text
-from matnb.pictures.strategies import cost_text, measured_text
 from matnb.session.current import active_session
-from matnb.session.nested_strategies import StrategyItem, strategy_facts
 
 
 def nested_facts(structure: Structure, values: DistArray, strategy: str, is_sparse: bool) -> NestedFacts:
@@ -43,7 +43,7 @@ def strategy_lines(structure: Structure, strategy: str, measured: bool) -> list[
     lines = [f"{choice.strategy}: {choice.reason}"]
     if len(choice.cuts) < 3:
         return lines
-    items = () if session is None else session.strategies.of(structure.knots)
+    items = () if session is None else strategies_of(session).of(structure.knots)
     own = next((one for one in items if one.choice.cuts == choice.cuts), StrategyItem(choice))
     facts = strategy_facts(own, measured)
     for name, cost in (("segmented", facts.segmented), ("uniform", facts.uniform)):

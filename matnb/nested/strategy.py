@@ -21,10 +21,10 @@ import numpy as np
 
 from matnb.balance.contiguous import Work, balanced_cuts
 from matnb.balance.situation import Strategy
-from matnb.balance.strategies import StrategyChoice, StrategyCost, busiest_seconds
 from matnb.blocks.grid import regular_cuts
 from matnb.blocks.layout import spread
-from matnb.ops.segments import Cuts, Knots, Ranks
+from matnb.nested.choices import StrategyChoice, StrategyCost, busiest_seconds
+from matnb.nested.segments import Cuts, Knots, Ranks
 from matnb.pictures.quantities import count_text
 
 _MOST_BLOCKS = 3  # a slot: the paper's oversubscription (section 3.2)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from matnb.balance.strategies import StrategyChoice
 from matnb.blocks.formats import block_from, to_numpy
 from matnb.errors import DTypeError, LoopBodyError, ShapeError
 from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
-from matnb.ops.segments import Cuts, Knots, Ranks, SegmentSpread
+from matnb.nested.choices import StrategyChoice
+from matnb.nested.segments import Cuts, Knots, Ranks, SegmentSpread
 
 _NUM_SHARES = 256  # of the values: where each begins, the segments there are known
 _BITS = 64

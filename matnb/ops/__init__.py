@@ -27,7 +27,6 @@ from matnb.ops import (  # noqa: F401  registers each
     row_extremes,
     scanning,
     searching,
-    segments,
     selecting,
     slicing,
     sliding,

@@ -14,7 +14,6 @@ from matnb.passes.order import order_operands
 from matnb.passes.quotients import multiply_quotients
 from matnb.passes.row_searches import search_rows
 from matnb.passes.sampling import sample
-from matnb.passes.segment_folds import fold_segments
 from matnb.passes.tall_products import multiply_tall
 from matnb.passes.transposes import move_transposes
 
@@ -31,7 +30,7 @@ class PassEntry:
     reason: str
 
 
-PASSES: tuple[PassEntry, ...] = (
+PASSES: list[PassEntry] = [
     PassEntry("order", order_operands, "first, so that what is written in two ways is one for all others"),
     PassEntry(
         "identities", drop_identities, "next, so that what does nothing hides no pattern from the others"
@@ -48,8 +47,33 @@ PASSES: tuple[PassEntry, ...] = (
     PassEntry("tall products", multiply_tall, "with the next last: no other pass looks into what they make"),
     PassEntry("row searches", search_rows, "last, after what is made of products in any case"),
     PassEntry("quotients", multiply_quotients, "beside it: what it makes has no inside to look into"),
-    PassEntry("segment folds", fold_segments, "likewise, and after what changes functions of values"),
-)
+]
+
+
+def register_pass(name: str, run: Pass, after: str, because: str) -> None:
+    """Let a pass run after another one.
+
+    Parameters
+    ----------
+    name
+        Of the pass, which ``explain`` shows.
+    run
+        Returns what became of a graph: it changes no bit of what the roots mean, nor their shapes, dtypes and
+        formats, gives the same of what it gave, and leaves alone what is known.
+    after
+        The name of the pass before it.
+    because
+        Why it stands there.
+
+    Raises
+    ------
+    ValueError
+        Where no pass is called ``after``, or another one is called ``name``.
+    """
+    names = [one.name for one in PASSES]
+    if after not in names or name in names:
+        raise ValueError(f"pass {name!r} after {after!r}: the passes are {', '.join(names)}")
+    PASSES.insert(names.index(after) + 1, PassEntry(name, run, because))
 
 
 def optimize(roots: Roots, known: Container[Expr] = ()) -> dict[str, Expr]:

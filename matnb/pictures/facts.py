@@ -149,33 +149,29 @@ class DecisionFacts:
 
 
 @dataclass(frozen=True)
-class StrategyFacts:
-    """Facts of how a nested array was cut.
+class HistorySection:
+    """A part of the history that is not of repartitions, such as how nested arrays were cut.
 
     Parameters
     ----------
-    num_segments, num_values, longest, strategy, reason
-        As of the choice.
-    segmented, uniform
-        What a reduction was predicted to take: of the busiest slot, and what lies between its rounds.
-    measured_seconds
-        Of the busiest slot in the first reduction, or None.
-    is_compiled
-        Whether machine code was made or read meanwhile.
-    num_times
-        How often it was chosen.
+    title
+        Of its table.
+    what
+        What there is one of, in a word or two.
+    legend
+        What the columns of the table are.
+    head, rows
+        Of the table, the oldest first.
+    sentences
+        The same as the rows, each in a sentence.
     """
 
-    num_segments: int
-    num_values: int
-    longest: int
-    strategy: str
-    reason: str
-    segmented: tuple[float, float]
-    uniform: tuple[float, float]
-    measured_seconds: float | None = None
-    is_compiled: bool = False
-    num_times: int = 1
+    title: str
+    what: str
+    legend: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    sentences: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -224,15 +220,15 @@ class HistoryFacts:
         Older ones that were not kept.
     measured
         Whether measured seconds, and what was decided by them, may be told.
-    strategies
-        How nested arrays were cut, the oldest first.
+    sections
+        Of families.
     """
 
     decisions: tuple[DecisionFacts, ...]
     setting: str = "auto"
     num_dropped: int = 0
     measured: bool = True
-    strategies: tuple[StrategyFacts, ...] = ()
+    sections: tuple[HistorySection, ...] = ()
 
 
 @dataclass(frozen=True)

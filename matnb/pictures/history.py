@@ -9,7 +9,6 @@ from matnb.pictures.escaping import shortened
 from matnb.pictures.facts import DecisionFacts, HistoryFacts, StripFacts
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.quantities import axes_text, bytes_text, count_text, plural_text, seconds_text
-from matnb.pictures.strategies import strategies_text
 
 MOST_SHOWN = 20  # the newest; of the others only their number is given
 
@@ -41,15 +40,21 @@ def history_text(facts: HistoryFacts, limit: int | None = MOST_SHOWN) -> str:
     rows = [HEAD, *(row(one, facts.measured) for one in shown)]
     used = [any(one[place] for one in rows[1:]) for place in range(len(HEAD))]
     rows = [tuple(word for word, is_used in zip(one, used, strict=True) if is_used) for one in rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
     lines = [head(facts), *older(facts, every[: len(every) - len(shown)])]
-    for place, words in enumerate(rows if shown else ()):
-        lines.append("  ".join([*map(str.ljust, words, widths), words[-1]]).rstrip())
+    for place, line in enumerate(_columns(rows) if shown else ()):
+        lines.append(line)
         if place and is_compared(decision := shown[place - 1]):
             new = "after " if decision.acts else "not   "
             lines += [f"  before {text_strip(decision.before)}", f"  {new} {text_strip(decision.after)}"]
-    lines += strategies_text(facts.strategies if limit is None else facts.strategies[-limit:])
+    for section in facts.sections:
+        rows = [section.head, *(section.rows if limit is None else section.rows[-limit:])]
+        lines += [f"{plural_text(len(rows) - 1, section.what)}; {section.legend}", *_columns(rows)]
     return "\n".join(lines)
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    return ["  ".join([*map(str.ljust, words, widths), words[-1]]).rstrip() for words in rows]
 
 
 def last_text(facts: HistoryFacts) -> str:

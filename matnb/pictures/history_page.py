@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from matnb.pictures import strategies
 from matnb.pictures.escaping import escaped, shortened
 from matnb.pictures.facts import DecisionFacts, HistoryFacts, StripFacts
 from matnb.pictures.history import (
@@ -28,7 +27,6 @@ from matnb.pictures.history import (
 )
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.quantities import axes_text, count_text, share_text
-from matnb.pictures.strategies import strategy_text
 from matnb.pictures.svg_style import FONT, NAMESPACE, THEMES, color_of
 from matnb.pictures.views import STYLE, View, table_html, views_html
 
@@ -89,11 +87,9 @@ def _page(facts: HistoryFacts, limit: int) -> str:
         parts.append(_small(_LEGEND))
         rows = [(*row(every[place], facts.measured), *ends(every[place], facts.measured)) for place in shown]
         parts.append(table_html((*HEAD[:1], "done", *HEAD[2:], *ENDS), rows))
-    if nested := facts.strategies[-limit:]:
-        parts += map(_small, map(strategy_text, nested[-_FEW:]))
-        parts.append(
-            table_html(strategies.HEAD, list(map(strategies.row, nested)), "nested arrays as a table")
-        )
+    for section in facts.sections:
+        parts += map(_small, section.sentences[-limit:][-_FEW:])
+        parts.append(table_html(section.head, section.rows[-limit:], section.title))
     return f"<div>{''.join(parts)}</div>"
 
 
@@ -231,8 +227,8 @@ def history_svg(facts: HistoryFacts) -> str:
     if any(map(is_compared, shown)):
         y += 22
         parts.append(f'<text x="0" y="{y}" opacity=".8">{_LEGEND}</text>')
-    for nested in facts.strategies[-MOST_SHOWN:]:
-        for place, line in enumerate(_wrapped(strategy_text(nested))):
+    for sentence in (one for section in facts.sections for one in section.sentences[-MOST_SHOWN:]):
+        for place, line in enumerate(_wrapped(sentence)):
             y += 15 if place else 24
             parts.append(f'<text x="0" y="{y}">{escaped(line)}</text>')
     size = f'width="{WIDTH + 8}" height="{y + 12}" viewBox="-4 0 {WIDTH + 8} {y + 12}"'

@@ -17,7 +17,7 @@ from matnb.pictures.history_page import history_html, history_svg
 from matnb.pictures.plots import axes_or_current, draw_history
 from matnb.pictures.saving import save_as
 from matnb.session.current import active_session
-from matnb.session.nested_strategies import StrategyItem, strategy_facts
+from matnb.session.run_listeners import RunListener
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,8 +35,8 @@ class HistoryView:
         Of a session, if there is one.
     setting
         What was chosen with ``rebalance=``.
-    strategies
-        How nested arrays were cut.
+    listeners
+        Of a session, which may have sections of their own.
 
     Examples
     --------
@@ -45,10 +45,14 @@ class HistoryView:
     """
 
     def __init__(
-        self, history: History | None = None, setting: str = "auto", strategies: Sequence[StrategyItem] = ()
+        self, history: History | None = None, setting: str = "auto", listeners: Sequence[RunListener] = ()
     ) -> None:
         self.trace = Trace(()) if history is None else history.trace()
-        self.setting, self.strategies = setting, tuple(strategies)
+        self.setting = setting
+        self._sections = {
+            measured: tuple(one for each in listeners if (one := each.section(measured)) is not None)
+            for measured in (False, True)
+        }
 
     @property
     def decisions(self) -> tuple[HistoryItem, ...]:
@@ -58,8 +62,7 @@ class HistoryView:
     def facts(self, measured: bool = True) -> HistoryFacts:
         """Return what a picture is drawn from; without ``measured`` no more than repeats every time."""
         shown = tuple(map(decision_facts, self.decisions))
-        nested = tuple(strategy_facts(one, measured) for one in self.strategies)
-        return HistoryFacts(shown, self.setting, self.trace.num_dropped, measured, nested)
+        return HistoryFacts(shown, self.setting, self.trace.num_dropped, measured, self._sections[measured])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the decisions to a file.
@@ -140,7 +143,7 @@ def history() -> HistoryView:
     session = active_session()
     if session is None:
         return HistoryView()
-    return HistoryView(session.history, session.rebalance, session.strategies.choices())
+    return HistoryView(session.history, session.rebalance, tuple(session.listeners.values()))
 
 
 def decision_facts(one: HistoryItem) -> DecisionFacts:

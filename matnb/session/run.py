@@ -50,11 +50,11 @@ from matnb.program.plan import Plan, Slot
 from matnb.session.failures import cell_error, largest, lines_of, located, raised_in_cell
 from matnb.session.loop_parts import LoopResume, LoopTotals, LoopWatch, Span, as_kept, resume_at
 from matnb.session.memo import Memo
-from matnb.session.nested_strategies import NestedStrategies
 from matnb.session.overrides import engine_of
 from matnb.session.planning import Planner
 from matnb.session.rebalance import Balancer
 from matnb.session.repartitioner import Repartitioner
+from matnb.session.run_listeners import MAKERS
 from matnb.session.run_log import RunLog
 
 _TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
@@ -92,7 +92,7 @@ class Runner:
         self._cluster, self._engine, self._store = cluster, engine, store
         self.planner = Planner(config, cluster, store)
         self.memo = Memo(config, store, engine, self.planner, folder)
-        self.strategies = NestedStrategies(self.planner.workers)
+        self.listeners = {name: make(self.planner.workers) for name, make in MAKERS.items()}
         self._num_reported = 0  # of the arrays that gave way
         self._num_taken = 0  # roots of the run that is under way whose values were remembered
         self.log = RunLog(cluster, emit)
@@ -309,7 +309,8 @@ class Runner:
             node: plan.outputs[became].keys for node, became in optimized.items() if became in plan.outputs
         }
         self.log.measures.note(plan.stages, outcome.timed, made_in, plan.tasks)
-        self.strategies.note(plan, outcome.timed)
+        for listener in self.listeners.values():
+            listener.note(plan, outcome.timed)
         for operand in plan.scattered:
             self.planner.num_scattered[operand] = self.planner.num_scattered.get(operand, 0) + 1
         self.balancer.note_run(plan, outcome.timed)

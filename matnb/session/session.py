@@ -81,7 +81,7 @@ class Session:
         self._store = Store(hiding)
         self._runner = Runner(config, cluster, self._engine, self._gang, self._store, self.tell, folder)
         self._convergence = self._runner.log.convergence
-        self.memo, self.strategies = self._runner.memo, self._runner.strategies
+        self.memo, self.listeners = self._runner.memo, self._runner.listeners
         self._interpreter = Interpreter(config, self._store, self._value, cluster.stopping, self._convergence)
         self.values_there = ValuesThere(self._store, self.memo, self._interpreter.here, Answers(cluster))
         self._lock = SessionLock(cluster.stopping, self.tell, lambda thread: self._background.found(thread))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import matnb as mn
 from matnb.blocks import sums
 from matnb.blocks.formats import Csr, Dense
-from matnb.blocks.kernels import compiled, segments
+from matnb.blocks.kernels import compiled
 from matnb.blocks.kernels.coordinates import DUPLICATES, entries_within, merge_entries
 from matnb.blocks.kernels.counting_values import labeled
 from matnb.blocks.kernels.dense_products import multiply_into
@@ -37,6 +37,7 @@ from matnb.blocks.kernels.sparse_products import most_stored
 from matnb.blocks.kernels.transposed_products import multiply_transposed
 from matnb.blocks.semiring import MAX, MIN, PLUS, PLUS_TIMES
 from matnb.errors import IndexingError, OptionError
+from matnb.nested.kernels import segments
 
 SEEDS, LENGTHS = st.integers(0, 99), st.one_of(st.integers(0, 140), st.integers(4000, 9000))
 ALWAYS, NEVER = 0, 1 << 62

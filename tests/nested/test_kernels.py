@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from matnb.blocks.formats import Dense, to_numpy
-from matnb.blocks.kernels import segment_orders
-from matnb.blocks.kernels import segments as kernels
 from matnb.blocks.kernels.deviations import deviation_share, num_deviation_nodes
 from matnb.blocks.kernels.labels import reduced_dtype
 from matnb.blocks.sums import num_nodes
 from matnb.lazy.ufuncs import literal
-from matnb.ops.segments import OPERATIONS, SCANS, Knots, SegmentOrder
+from matnb.nested.kernels import segment_orders
+from matnb.nested.kernels import segments as kernels
+from matnb.nested.segments import OPERATIONS, SCANS, Knots, SegmentOrder
 from matnb.plan.lower import lower
 from matnb.program.plan import Workers
 

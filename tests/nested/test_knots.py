@@ -8,7 +8,7 @@ import pytest
 
 import matnb as mn
 from matnb.expr import digest
-from matnb.ops.segments import Knots, SegmentOrder
+from matnb.nested.segments import Knots, SegmentOrder
 
 
 def test_equal_knots_are_one_in_digests_and_hashes():

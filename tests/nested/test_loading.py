@@ -18,7 +18,7 @@ import matnb as mn
 from matnb.blocks.formats import to_numpy
 from matnb.errors import FileFormatError, MissingFileError, OptionError
 from matnb.io.arrow_files import ArrowTable
-from matnb.io.lists import open_lists
+from matnb.nested.lists import open_lists
 from matnb.ops.creation import read_blocks
 
 ENGINES = {"interpret": {"engine": "interpret"}, "threads": {"workers": 1, "threads": 2}}

@@ -121,7 +121,7 @@ def test_segments_of_a_state_stay(engine: str) -> None:
         mn.errors.DTypeError, match="collect returns NestedArray of 3 segments: let it return"
     ):
         mn.iterate(lambda M: M * 2, N, max_iterations=2, collect=lambda M: M)
-    with pytest.raises(mn.errors.DTypeError, match="over= has values in segments"):
+    with pytest.raises(mn.errors.DTypeError, match="over= has NestedArray of 3 segments"):
         mn.iterate(lambda x, item: x + item, 0.0, over=N)
     kept = mn.iterate(lambda M: M * 2, N, max_iterations=2, collect=lambda M: (M.sum(), M.values))[2]
     assert kept[0].tolist() == [[2.0, 0.0, 18.0], [4.0, 0.0, 36.0]]

@@ -9,7 +9,7 @@ import pytest
 
 import matnb as mn
 from matnb.expr.traverse import topological
-from matnb.ops.segments import SegmentOrder
+from matnb.nested.segments import SegmentOrder
 
 LENGTHS = [3, 0, 4000, 1, 2, 5000, 0, 400, 7, 2000]
 

@@ -24,8 +24,7 @@ from matnb.errors import (
     TooLargeError,
     UnsupportedError,
 )
-from matnb.io import lists
-from matnb.nested import files
+from matnb.nested import files, lists
 
 SUFFIXES = (".parquet", ".arrow", ".feather")
 

@@ -12,12 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
-from matnb.balance.strategies import busiest_seconds
 from matnb.blocks.grid import regular_cuts
 from matnb.magics.cell import compile_cell, last_values, run_cell
+from matnb.nested.choices import busiest_seconds
+from matnb.nested.segments import Knots
 from matnb.nested.strategy import PROCESSES, THREADS, Machine, chosen, costs_of, predicted
+from matnb.nested.strategy_log import StrategyItem, strategies_of
 from matnb.nested.structure import Structure, structure_from_counts
-from matnb.ops.segments import Knots
+from matnb.session.current import current_session
 
 # Milliseconds that the kernels took on one core of an Intel Xeon: sums of doubles in segments of so many
 # values, each the best of several runs.
@@ -306,6 +308,11 @@ def session():
         yield started
 
 
+def choices_made() -> tuple[StrategyItem, ...]:
+    """Return the choices of the session, the oldest first."""
+    return strategies_of(current_session()).choices()
+
+
 def one_holds_most(longest: int = 3_600_000) -> mn.nested.NestedArray:
     counts = np.full(401, (4_000_000 - longest) // 400)
     counts[17] = longest
@@ -328,13 +335,13 @@ def test_strategies_are_forced(session):
 
 def test_the_history_has_the_choice_with_what_was_predicted_and_measured(session):
     nested = one_holds_most()
-    (before,) = (one for one in mn.history().strategies if one.choice.longest == 3_600_000)
+    (before,) = (one for one in choices_made() if one.choice.longest == 3_600_000)
     assert before.measured_seconds is None
     expected = np.add.reduceat(np.arange(4_000_000.0), nested.offsets.compute()[:-1])
     np.testing.assert_allclose(nested.sum().compute(), expected)
     for factor in (2.0, 3.0, 4.0):  # after the first of these no machine code is made
         (nested * factor).sum().compute()
-    (item,) = (one for one in mn.history().strategies if one.choice.longest == 3_600_000)
+    (item,) = (one for one in choices_made() if one.choice.longest == 3_600_000)
     assert item.choice.strategy == nested.strategy == "uniform"
     assert not item.is_compiled
     assert 0 < item.measured_seconds < 1
@@ -361,7 +368,7 @@ def test_rows_that_stay_in_their_matrix_are_a_choice_too(session):
     A = sp.random_array((20_000, 500), density=0.02, rng=0, format="csr")
     N = mn.nested.from_rows(mn.asarray(A, blocks=(4, 1)))
     N.sum().persist()
-    item = mn.history().strategies[-1]
+    item = choices_made()[-1]
     assert item.choice.strategy == "segmented"
     assert item.choice.cuts == tuple(A.indptr[::5_000].tolist())
     assert item.measured_seconds is not None
@@ -370,9 +377,9 @@ def test_rows_that_stay_in_their_matrix_are_a_choice_too(session):
 
 
 def test_small_arrays_are_no_choice(session):
-    count = len(mn.history().strategies)
+    count = len(choices_made())
     mn.nested.from_lists([[1.0], [2.0, 3.0]])
-    assert len(mn.history().strategies) == count
+    assert len(choices_made()) == count
 
 
 def test_explain_tells_the_strategy_then_the_plan(session):

@@ -15,8 +15,8 @@ from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
 from matnb.blocks.kernels.by_numpy import CALL, added_up
 from matnb.blocks.kernels.compiled import compiled, given, is_worth_compiling
 from matnb.blocks.kernels.deviations import deviation_of_shares, deviation_share, segment_deviations
-from matnb.blocks.kernels.segment_orders import places_of, ranks_of_places, sort_segments
 from matnb.blocks.sums import Range, row_sums, share_of, single_or_double, sum_of_shares, sums_as_tree
+from matnb.nested.kernels.segment_orders import places_of, ranks_of_places, sort_segments
 
 UFUNCS = {"prod": np.multiply, "min": np.minimum, "max": np.maximum, "any": np.logical_or,
            "all": np.logical_and, "sum": np.add}  # fmt: skip

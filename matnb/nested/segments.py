@@ -17,16 +17,16 @@ from typing import ClassVar
 import numpy as np
 
 from matnb.blocks.grid import Grid, all_of
-from matnb.blocks.kernels import segments as kernels
 from matnb.blocks.kernels.deviations import NODE, num_deviation_nodes
 from matnb.blocks.kernels.reductions import accumulator_dtype
-from matnb.blocks.kernels.segment_folds import SegmentFold, folded, folded_share
-from matnb.blocks.kernels.segment_orders import TILE_BYTES
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import LAND, LOR, MAX, MIN, PLUS, TIMES
 from matnb.blocks.sums import num_nodes, sums_as_tree
 from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Expr
+from matnb.nested.kernels import segments as kernels
+from matnb.nested.kernels.segment_folds import SegmentFold, folded, folded_share
+from matnb.nested.kernels.segment_orders import TILE_BYTES
 from matnb.ops.maps import called
 from matnb.ops.reference import Value, dense
 from matnb.ops.registry import lowers, means

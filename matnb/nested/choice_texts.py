@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from matnb.pictures.facts import StrategyFacts
+from matnb.pictures.facts import HistorySection
 from matnb.pictures.quantities import count_text, plural_text, seconds_text
 
 HEAD = ("segments", "values", "longest", "strategy", "segmented", "uniform", "measured", "reason")
@@ -14,14 +15,42 @@ LEGEND = (
 )
 
 
-def strategies_text(strategies: Sequence[StrategyFacts]) -> list[str]:
-    """Return how nested arrays were cut as lines of a table, below what its columns are."""
+def strategies_section(strategies: Sequence[StrategyFacts]) -> HistorySection | None:
+    """Return how nested arrays were cut as a part of the history; None where there is none."""
     if not strategies:
-        return []
-    rows = [HEAD, *map(row, strategies)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
-    lines = ["  ".join([*map(str.ljust, words, widths), words[-1]]).rstrip() for words in rows]
-    return [f"{plural_text(len(strategies), 'nested array')}; {LEGEND}", *lines]
+        return None
+    rows, sentences = tuple(map(row, strategies)), tuple(map(strategy_text, strategies))
+    return HistorySection("nested arrays as a table", "nested array", LEGEND, HEAD, rows, sentences)
+
+
+@dataclass(frozen=True)
+class StrategyFacts:
+    """Facts of how a nested array was cut.
+
+    Parameters
+    ----------
+    num_segments, num_values, longest, strategy, reason
+        As of the choice.
+    segmented, uniform
+        What a reduction was predicted to take: of the busiest slot, and what lies between its rounds.
+    measured_seconds
+        Of the busiest slot in the first reduction, or None.
+    is_compiled
+        Whether machine code was made or read meanwhile.
+    num_times
+        How often it was chosen.
+    """
+
+    num_segments: int
+    num_values: int
+    longest: int
+    strategy: str
+    reason: str
+    segmented: tuple[float, float]
+    uniform: tuple[float, float]
+    measured_seconds: float | None = None
+    is_compiled: bool = False
+    num_times: int = 1
 
 
 def strategy_text(one: StrategyFacts) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.segment_folds import SegmentFold
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite
+from matnb.nested.kernels.segment_folds import SegmentFold
+from matnb.nested.segments import OPERATIONS, SegmentPlaces, SegmentReduce, SegmentSpread
 from matnb.ops.indexing import Pick
-from matnb.ops.segments import OPERATIONS, SegmentPlaces, SegmentReduce, SegmentSpread
+from matnb.passes import register_pass
 from matnb.passes.row_chains import chain_of, made_for
 
 _MOST_BYTES = 64 * 2**20  # of a vector that each worker is given whole
@@ -99,3 +100,11 @@ def _read_by(kind: str | None, one: Expr) -> list[tuple[Expr, str]]:
         case "segments", SegmentSpread(numbers):
             return [(numbers, "segments")]
     return [(one, "values" if kind == "values" else "whole")]
+
+
+register_pass(
+    "segment folds",
+    fold_segments,
+    after="quotients",
+    because="likewise, and after what changes functions of values",
+)

@@ -6,11 +6,14 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from matnb.balance.strategies import StrategyChoice, busiest_seconds
 from matnb.events import TaskTimed
-from matnb.ops.segments import Knots, SegmentReduce
-from matnb.pictures.facts import StrategyFacts
+from matnb.nested.choice_texts import StrategyFacts, strategies_section
+from matnb.nested.choices import StrategyChoice, busiest_seconds
+from matnb.nested.segments import Knots, SegmentReduce
+from matnb.pictures.facts import HistorySection
 from matnb.program.plan import Plan, Stage, Workers
+from matnb.session.run_listeners import on_run
+from matnb.session.session import Session
 
 _MOST = 200  # choices that are kept
 _LEAST_PACES, _MOST_PACES = 3, 9  # of the last reductions: one may have been interrupted
@@ -43,6 +46,7 @@ class StrategyItem:
     num_times: int = 1
 
 
+@on_run("nested")
 class NestedStrategies:
     """Choices, the newest of them; may be read by any thread.
 
@@ -87,6 +91,10 @@ class NestedStrategies:
         with self._lock:
             return tuple(one for (theirs, _), one in self._items.items() if theirs == knots)
 
+    def section(self, measured: bool) -> HistorySection | None:
+        """Return the choices as a part of the history."""
+        return strategies_section([strategy_facts(one, measured) for one in self.choices()])
+
     def note(self, plan: Plan, timed: Sequence[TaskTimed]) -> None:
         """Take what a run's reductions took, each for how its values were cut."""
         stages = [one for one in plan.stages if isinstance(one.expression, SegmentReduce)]
@@ -113,6 +121,13 @@ class NestedStrategies:
                 if predicted > _LEAST_SECONDS and not is_compiled:
                     self._paces = [*self._paces[1 - _MOST_PACES :], seconds / predicted]
                 return
+
+
+def strategies_of(session: Session) -> NestedStrategies:
+    """Return the choices of a session."""
+    found = session.listeners["nested"]
+    assert isinstance(found, NestedStrategies)
+    return found
 
 
 def strategy_facts(one: StrategyItem, measured: bool = True) -> StrategyFacts:

@@ -18,7 +18,6 @@ from matnb.blocks.kernels.chains import apply_chain
 from matnb.blocks.kernels.compiled import compiled, given
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.indexing import gather
-from matnb.blocks.kernels.segments import UFUNCS, multiply_up, reduce_filled
 from matnb.blocks.kernels.sum_loops import (
     LEAF,
     MOST_NODES,
@@ -31,6 +30,7 @@ from matnb.blocks.kernels.sum_loops import (
 )
 from matnb.blocks.sums import VectorSum, single_or_double, sums_as_tree
 from matnb.errors import IndexingError
+from matnb.nested.kernels.segments import UFUNCS, multiply_up, reduce_filled
 
 _TILE = 2**14  # values: what functions make of them stays in the near caches
 _PRODUCTS = LEAF * LEAF

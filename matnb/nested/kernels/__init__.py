@@ -1,0 +1,1 @@
+"""Kernels of nested arrays: loops over segments of unequal length."""

@@ -1,0 +1,38 @@
+"""What is told of a session's runs, beside its balancer: makers of listeners, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from matnb.events import TaskTimed
+from matnb.pictures.facts import HistorySection
+from matnb.program.plan import Plan, Workers
+
+
+class RunListener(Protocol):
+    """What is told of each run of a session."""
+
+    def note(self, plan: Plan, timed: Sequence[TaskTimed]) -> None:
+        """Take what a run's tasks took."""
+
+    def section(self, measured: bool) -> HistorySection | None:
+        """Return a part of the history, or None; not ``measured``, no more than repeats every time."""
+
+
+Maker = Callable[[Callable[[], Workers]], RunListener]
+MAKERS: dict[str, Maker] = {}
+_Maker = TypeVar("_Maker", bound=Maker)
+
+
+def on_run(name: str) -> Callable[[_Maker], _Maker]:
+    """Return a decorator for what makes a session's listener, given what returns its workers.
+
+    It is found as ``session.listeners[name]``.
+    """
+
+    def register(make: _Maker) -> _Maker:
+        MAKERS[name] = make
+        return make
+
+    return register

@@ -974,7 +974,7 @@ class DistArray(Methods, Operators, Values):
         if is_in_matplotlib():
             return getattr(ufunc, method)(*as_numpy(inputs), **as_numpy(options))
         if any(map(leads, map(type, inputs))):
-            return NotImplemented  # a nested array, or a column with a mask, takes others with it
+            return NotImplemented  # a nested array, a table or a column with a mask takes others with it
         return called(ufunc, method, inputs, options)
 
     def __array_function__(

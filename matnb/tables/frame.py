@@ -66,7 +66,7 @@ class _Frame(Protocol):
 class FrameMethods:
     """Methods of pandas' frames that tables have; each returns a new table or what it found."""
 
-    __matnb_table__ = True  # arrays leave operators with it to this class
+    __matnb_leads__ = True
 
     def __array_ufunc__(self: _Frame, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         # Of each column, as operators are; of what is more than elementwise, such as ``t @ w``, the numbers.

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary, ref
 
 from matnb.backend.kept import Kept
 from matnb.expr.nodes import Expr
+from matnb.expr.retention import is_read_column
 from matnb.program.plan import Stored
 
 
@@ -55,7 +56,7 @@ class Entry:
 class _Keeping:
     entry: Entry
     # Kept while there is a handle, so that it is the same object when it is written again; an array without
-    # one must not keep alive what it was made from.
+    # one must not keep alive what it was made from. A column of a file does not keep itself alive either.
     node: Expr | ref[Expr] | None = field(repr=False)
     owner: bytes  # digest of the expression whose handle it stays with
     second: bool  # whether the array has a first name, under which it was made
@@ -93,11 +94,12 @@ class _Tally:
 class Store:
     """Arrays on the workers by the digest of their expression.
 
-    An array goes when the last handle on its expression is gone, unless it is remembered; when a worker that
-    held a block is lost; or when a budget is exceeded or a run needs the room: first those without a
-    handle, then those with one, and of them the one that is made again most quickly for its bytes. What
-    cannot be made again as it was stays: what a user gave, and this process has no copy of that takes no
-    memory, and what comes of a function that may give something else each time.
+    An array goes when the last handle on its expression is gone, unless it is remembered, or is a column of a
+    file that some expression reads; when a worker that held a block is lost; or when a budget is exceeded or
+    a run needs the room: first those without a handle, then those with one, and of them the one that is made
+    again most quickly for its bytes. What cannot be made again as it was stays: what a user gave, and this
+    process has no copy of that takes no memory, and what comes of a function that may give something else
+    each time.
 
     Attributes
     ----------
@@ -136,7 +138,8 @@ class Store:
             owned = node.digest if owner is None else owner.digest
             before = self._kept.get(node.digest)
             second = second and (before is None or before.second or before.entry is not entry)
-            self._keep(node.digest, _Keeping(entry, node, owned, second))
+            held = ref(node) if is_read_column(node) else node
+            self._keep(node.digest, _Keeping(entry, held, owned, second))
             if (hiding := self._hiding()) is not None:
                 hiding.added(node)
 
@@ -286,13 +289,20 @@ class Store:
             self._idle = {entry for entry in unheld if any(one in self._remembered for one in names[entry])}
             if len(self._idle) > MOST_IDLE:
                 self._forget_oldest()
+            self._idle |= {entry for entry in unheld if any(map(self._is_read, names[entry]))}
             for digest in gone:
                 kept = self._kept[digest]
                 is_found_so = not kept.second or digest in self._remembered
                 if not is_found_so or (kept.entry in unheld and kept.entry not in self._idle):
                     self._let_go(digest)
-                elif kept.entry in unheld and kept.node is not None:
+                elif kept.entry in unheld and kept.node is not None and not self._is_read(digest):
                     self._kept[digest] = replace(kept, node=None)
+
+    def _is_read(self, digest: bytes) -> bool:
+        # Whether it is a column of a file that some expression reads still.
+        node = self._kept[digest].node
+        node = node() if isinstance(node, ref) else None
+        return node is not None and is_read_column(node)
 
     def _forget_oldest(self) -> None:
         newest: set[Entry] = set()

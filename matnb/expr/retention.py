@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 
 from matnb.expr.nodes import Broadcast, Create, Data, Expr, Index, Literal, Load, Regrid, Transpose
+from matnb.io.columns import ColumnSource
 
 SMALL_BYTES = 800  # up to here a dense value is remembered by the client, and needs no place on a worker
 
 
-def worth_keeping(node: Expr, live: Container[Expr]) -> bool:
+def worth_keeping(node: Expr, live: Collection[Expr]) -> bool:
     """Tell whether the blocks of an expression stay when they are computed on the way to a value.
 
     Those of a live handle do, so that the next iteration of a loop starts from them; and the transpose of a
-    sparse array that is kept itself, since `A.T @ x` in a loop would transpose A every time. A constant is in
-    the expression already.
+    sparse array that is kept itself, since `A.T @ x` in a loop would transpose A every time; and the columns
+    of a file. A constant is in the expression already. Where nothing is live, nothing stays.
     """
-    return (node in live and not isinstance(node, Literal)) or _is_kept_transpose(node, live)
+    is_kept = node in live and not isinstance(node, Literal)
+    return is_kept or _is_kept_transpose(node, live) or (bool(live) and is_read_column(node))
 
 
 def is_made_in_parts(node: Expr) -> bool:
@@ -45,6 +47,15 @@ def outlasts_handles(node: Expr, num_bytes: int) -> bool:
     if node.is_made_anew:
         return False  # nothing but its handles can ask for it
     return not is_small(node, num_bytes) and not isinstance(_source(node), Literal | Data)
+
+
+def is_read_column(node: Expr) -> bool:
+    """Tell whether an array is a column of a file, which stays while any expression reads it.
+
+    What was made of a table is asked for column by column, each of which would read the file again.
+    """
+    read = node.operand if isinstance(node, Regrid) else node
+    return isinstance(read, Load) and isinstance(read.source, ColumnSource)
 
 
 def worth_writing(node: Expr) -> bool:

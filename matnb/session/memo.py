@@ -427,6 +427,7 @@ class Memo:
             self._shown.clear()
         self._store.forget()
         self._planner.retain()
+        self._store.drop_idle(())
         if disk and self._folder is not None:
             self._folder.clear()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from matnb.blocks.kernels import compiled as machine_code
 from matnb.blocks.kernels.compiled import compiled, num_specializations
 
 PROJECT = Path(__file__).parents[2]
@@ -121,6 +122,20 @@ def test_code_is_made_anew_when_a_loop_of_another_file_changes(tmp_path):
     assert [run()[0], run()[0]] == ["7", "7"]
     (tmp_path / "inner.py").write_text(LOOP.replace("2 * number", "9 * number"))
     assert run()[0] == "28"
+
+
+def test_a_family_s_code_is_made_anew_when_a_loop_of_the_core_changes(tmp_path, monkeypatch):
+    core, family = tmp_path / "kernels", tmp_path / "family"
+    core.mkdir()
+    family.mkdir()
+    (core / "inner.py").write_text(LOOP)
+    (family / "outer.py").write_text("from matnb.blocks.kernels.inner import doubled\n")
+    monkeypatch.setattr(machine_code, "__file__", str(core / "compiled.py"))
+    stamp = machine_code._stamp_of.__wrapped__
+    before = stamp(family / "outer.py")
+    assert stamp(family / "outer.py") == before
+    (core / "inner.py").write_text(LOOP.replace("2 * number", "9 * number"))
+    assert stamp(family / "outer.py") != before
 
 
 def test_code_stays_when_a_file_that_the_loop_does_not_import_changes(tmp_path):

@@ -19,6 +19,7 @@ from matnb.blocks.semiring import semiring
 from matnb.calls.boundary import guard as _guard
 from matnb.calls.other_libraries import own_of_another as _own_of_another
 from matnb.errors import CellCancelled, MatnbError
+from matnb.extend import load_families as _load_families
 from matnb.health.doctor import doctor
 from matnb.lazy import functions as _functions  # noqa: F401  registers NumPy's functions
 from matnb.lazy import random, special
@@ -274,3 +275,4 @@ _guard(
     ],
     [_Session, random.Generator, _SplitText],
 )
+_load_families()

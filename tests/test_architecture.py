@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -561,6 +562,17 @@ def test_the_core_does_not_grow(sources: Sources):
     assert core_code_lines(sources("matnb")) <= CORE_CODE_LINES
     core = parse("matnb/passes/order.py", "'Order.'\nimport os\n\n# why\nx = 1\ny = (\n1,)\n")
     assert core_code_lines([core, parse("matnb/graph/bfs.py", "x = 1\n")]) == 3
+
+
+def test_the_map_of_rooms_is_true():
+    text = (PROJECT / "CONTRIBUTING.md").read_text()
+    rooms, told = (
+        text[text.index("## The rooms") : text.index("## The life")],
+        set(ROOMS) - {"version", "__main__"},
+    )
+    order = re.findall(r"\w+", "".join(re.findall(r"^    .*$", rooms, re.MULTILINE)))
+    assert order == [one for one in ROOMS if one != "__main__"]
+    assert set(re.findall(r"`(\w+)`", "".join(re.findall(r"^(\|[^|]*\|)", rooms, re.MULTILINE)))) == told
 
 
 def test_exceptions_of_the_rules_are_there(sources: Sources):

@@ -32,7 +32,7 @@ class Variable(Expr):
     scope: int = 0
 
     def __post_init__(self) -> None:
-        self._settle(self.lengths, self.element, self.is_sparse)
+        self.settle(self.lengths, self.element, self.is_sparse)
         if self.scope:
             self.__dict__["free"] = frozenset([self.scope])
 
@@ -83,7 +83,7 @@ class Loop(Expr):
     def __post_init__(self) -> None:
         for state, result in zip(self.state, self.body.results, strict=True):
             _check_alike(state, result)
-        self._settle((), _COUNT, False, *self.inputs)
+        self.settle((), _COUNT, False, *self.inputs)
 
     @property
     def state(self) -> tuple[Expr, ...]:
@@ -138,7 +138,7 @@ class Cond(Expr):
     def __post_init__(self) -> None:
         for first, second in zip(self.then.results, self.otherwise.results, strict=True):
             _check_alike(first, second)
-        self._settle((), np.dtype(np.bool_), False, *self.inputs)
+        self.settle((), np.dtype(np.bool_), False, *self.inputs)
 
     @property
     def given(self) -> tuple[Expr, ...]:
@@ -166,7 +166,7 @@ class Final(Expr):
 
     def __post_init__(self) -> None:
         made = results_of(self.control)[self.place]
-        self._settle(made.shape, made.dtype, made.sparse, self.control)
+        self.settle(made.shape, made.dtype, made.sparse, self.control)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"result {self.place} of {operands[0]}"

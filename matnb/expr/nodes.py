@@ -68,8 +68,16 @@ class Expr(metaclass=Interned):
         """Set what follows from the fields."""
         raise NotImplementedError
 
-    def _settle(self, shape: Shape, dtype: np.dtype, sparse: bool, *operands: Expr) -> None:
-        # The dataclass is frozen; these follow from its fields and are set once.
+    def settle(self, shape: Shape, dtype: np.dtype, sparse: bool, *operands: Expr) -> None:
+        """Set what follows from the fields, once, as ``__post_init__`` of each kind of node does.
+
+        Parameters
+        ----------
+        shape, dtype, sparse
+            Of the array.
+        *operands
+            The fields that are expressions, in their order, and last those of a tuple of them.
+        """
         if sparse:
             check_lengths(shape)
         own = self.__dict__
@@ -152,7 +160,7 @@ class Literal(Expr):
     element: np.dtype
 
     def __post_init__(self) -> None:
-        self._settle(self.lengths, self.element, False)
+        self.settle(self.lengths, self.element, False)
 
     @property
     def value(self) -> np.ndarray[Shape, np.dtype]:
@@ -174,7 +182,7 @@ class Data(Expr):
     is_sparse: bool
 
     def __post_init__(self) -> None:
-        self._settle(self.lengths, self.element, self.is_sparse)
+        self.settle(self.lengths, self.element, self.is_sparse)
 
     def _text(self, operands: Sequence[str]) -> str:
         return "given array"
@@ -188,7 +196,7 @@ class Create(Expr):
     creation: Creation
 
     def __post_init__(self) -> None:
-        self._settle(self.creation.shape, self.creation.dtype, self.creation.sparse)
+        self.settle(self.creation.shape, self.creation.dtype, self.creation.sparse)
         made = self.creation.whole if isinstance(self.creation, Window) else self.creation
         self.__dict__["is_cheap"] = isinstance(made, Full | Eye | Arange | Linspace)
 
@@ -218,7 +226,7 @@ class Load(Expr):
     transpose: str = "auto"
 
     def __post_init__(self) -> None:
-        self._settle(self.lengths, self.element, self.is_sparse)
+        self.settle(self.lengths, self.element, self.is_sparse)
         self.__dict__["digest_varies"] = hasattr(self.source, "file")
 
     def _entries(self, of: Mapping[Expr, float], row: float) -> float:
@@ -249,7 +257,7 @@ class Elementwise(Expr):
             if operand.shape != shape and operand.shape:
                 way = _way_of_graphs(self.inputs)
                 shape = broadcast_shapes(*(one.shape for one in self.inputs), name=self.name, way=way)
-        self._settle(shape, self.element, sparse and self._stays_sparse(shape), *self.inputs)
+        self.settle(shape, self.element, sparse and self._stays_sparse(shape), *self.inputs)
 
     def _stays_sparse(self, shape: Shape) -> bool:
         # An absent element is a zero that is not stored, so the result may leave it out only where f(0) = 0.
@@ -319,7 +327,7 @@ class MatMul(Expr):
 
     def __post_init__(self) -> None:
         shape, dtype = _product_of(self.left, self.right, self.semiring)
-        self._settle(shape, dtype, self.left.sparse and self.right.sparse, self.left, self.right)
+        self.settle(shape, dtype, self.left.sparse and self.right.sparse, self.left, self.right)
 
     def _entries(self, of: Mapping[Expr, float], row: float) -> float:
         return _product_entries(self.left, self.right, of)
@@ -352,7 +360,7 @@ class MaskedMatMul(Expr):
             )
         inside = self.mask.sparse and not self.complement
         sparse = inside or (self.left.sparse and self.right.sparse)
-        self._settle(shape, dtype, sparse, self.left, self.right, self.mask)
+        self.settle(shape, dtype, sparse, self.left, self.right, self.mask)
 
     def _entries(self, of: Mapping[Expr, float], row: float) -> float:
         if self.mask.sparse and not self.complement:
@@ -379,7 +387,7 @@ class Transpose(Expr):
                 f"axes {self.axes} are not a permutation of the array's {self.operand.ndim} axes"
             )
         shape = tuple(self.operand.shape[axis] for axis in self.axes)
-        self._settle(shape, self.operand.dtype, self.operand.sparse, self.operand)
+        self.settle(shape, self.operand.dtype, self.operand.sparse, self.operand)
 
     def _text(self, operands: Sequence[str]) -> str:
         (operand,) = operands
@@ -409,7 +417,7 @@ class Reduce(Expr):
         kept = [(1 if axis in self.axes else length) for axis, length in enumerate(given)]
         if not self.keepdims:
             kept = [length for axis, length in enumerate(given) if axis not in self.axes]
-        self._settle(tuple(kept), self.element, False, self.operand)
+        self.settle(tuple(kept), self.element, False, self.operand)
 
     def _text(self, operands: Sequence[str]) -> str:
         over = ""
@@ -437,7 +445,7 @@ class Index(Expr):
             else:
                 drops = True
             axis += 1
-        self._settle(tuple(shape), self.operand.dtype, self.operand.sparse and not drops, self.operand)
+        self.settle(tuple(shape), self.operand.dtype, self.operand.sparse and not drops, self.operand)
 
     def _entries(self, of: Mapping[Expr, float], row: float) -> float:
         return entries_of_part(self, self.operand, of)
@@ -456,7 +464,7 @@ class Broadcast(Expr):
     def __post_init__(self) -> None:
         if broadcast_shapes(self.operand.shape, self.lengths, name="broadcast_to") != self.lengths:
             raise ShapeError(f"shape {self.operand.shape} cannot be broadcast to {self.lengths}")
-        self._settle(self.lengths, self.operand.dtype, False, self.operand)
+        self.settle(self.lengths, self.operand.dtype, False, self.operand)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"broadcast({operands[0]})"
@@ -476,7 +484,7 @@ class Regrid(Expr):
     def __post_init__(self) -> None:
         if Grid(self.cuts).shape != self.operand.shape:
             raise ShapeError(f"cuts {self.cuts} do not fit an array of shape {self.operand.shape}")
-        self._settle(self.operand.shape, self.operand.dtype, self.operand.sparse, self.operand)
+        self.settle(self.operand.shape, self.operand.dtype, self.operand.sparse, self.operand)
 
     def _text(self, operands: Sequence[str]) -> str:
         blocks = " x ".join(str(len(axis) - 1) for axis in self.cuts)

@@ -137,7 +137,7 @@ class SegmentReduce(Expr):
     def __post_init__(self) -> None:
         _check(self.values, self.offsets, self.knots)
         operands = (self.values, self.offsets, *self.inputs)
-        self._settle((self.knots.num_segments,), self.element, False, *operands)
+        self.settle((self.knots.num_segments,), self.element, False, *operands)
 
     @property
     def identity(self) -> np.generic:
@@ -194,7 +194,7 @@ class SegmentScan(Expr):
 
     def __post_init__(self) -> None:
         _check(self.values, self.offsets, self.knots)
-        self._settle(self.values.shape, self.element, False, self.values, self.offsets)
+        self.settle(self.values.shape, self.element, False, self.values, self.offsets)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"{self.ufunc} along segments({', '.join(operands)})"
@@ -213,7 +213,7 @@ class SegmentOrder(Expr):
     def __post_init__(self) -> None:
         _check(self.values, self.offsets, self.knots)
         dtype = self.values.dtype if self.wanted == "values" else _INT64
-        self._settle(self.values.shape, dtype, False, self.values, self.offsets)
+        self.settle(self.values.shape, dtype, False, self.values, self.offsets)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"sorted segments({', '.join(operands)}, {self.wanted})"
@@ -232,7 +232,7 @@ class SegmentSpread(Expr):
 
     def __post_init__(self) -> None:
         assert self.numbers.shape == (self.knots.num_segments,), "a number a segment"
-        self._settle((self.knots.num_values,), self.numbers.dtype, False, self.numbers, self.offsets)
+        self.settle((self.knots.num_values,), self.numbers.dtype, False, self.numbers, self.offsets)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"spread over segments({', '.join(operands)})"
@@ -249,7 +249,7 @@ class SegmentPlaces(Expr):
     ranks: Ranks = ()
 
     def __post_init__(self) -> None:
-        self._settle((self.knots.num_values,), _INT64, False, self.offsets)
+        self.settle((self.knots.num_values,), _INT64, False, self.offsets)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"places within segments({', '.join(operands)})"

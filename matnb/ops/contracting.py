@@ -48,7 +48,7 @@ class Contract(Expr):
         for one, own in zip(self.inputs, self.names, strict=True):
             if one.shape != tuple(lengths[name] for name in own):
                 raise ShapeError(f"einsum: axes {own} of shape {one.shape} do not fit the others")
-        self._settle(tuple(lengths[name] for name in self.output), first.dtype, False, *self.inputs)
+        self.settle(tuple(lengths[name] for name in self.output), first.dtype, False, *self.inputs)
 
     @property
     def lengths(self) -> dict[int, int]:
@@ -73,7 +73,7 @@ class Kron(Expr):
                 f"kron: {self.left!r} and {self.right!r} must have the same number of axes and the same dtype"
             )
         shape = tuple(a * b for a, b in zip(self.left.shape, self.right.shape, strict=True))
-        self._settle(shape, self.left.dtype, self.left.sparse or self.right.sparse, self.left, self.right)
+        self.settle(shape, self.left.dtype, self.left.sparse or self.right.sparse, self.left, self.right)
 
     def _entries(self, of: Mapping[Expr, float], row: float) -> float:
         return of[self.left] * of[self.right]

@@ -49,7 +49,7 @@ class FromCoordinates(Expr):
             raise OptionError(f"duplicates={self.duplicates!r}: choose {', '.join(map(repr, DUPLICATES))}")
         if self.duplicates in ("min", "max") and self.values.dtype.kind == "c":
             raise DTypeError(f"duplicates={self.duplicates!r}: complex numbers have no order")
-        self._settle(self.lengths, self.values.dtype, True, self.values, self.rows, self.columns)
+        self.settle(self.lengths, self.values.dtype, True, self.values, self.rows, self.columns)
 
     def _entries(self, of: Mapping[Expr, float], row: float) -> float:
         return self.values.size

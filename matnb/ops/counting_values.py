@@ -35,7 +35,7 @@ class Extent(Expr):
     def __post_init__(self) -> None:
         if not self.operand.size:
             raise ShapeError(f"the minimum of an array of shape {self.operand.shape}, which has no elements")
-        self._settle((2,), self.operand.dtype, False, self.operand)
+        self.settle((2,), self.operand.dtype, False, self.operand)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +47,7 @@ class Edges(Expr):
     element: np.dtype
 
     def __post_init__(self) -> None:
-        self._settle((self.count + 1,), self.element, False, self.extent)
+        self.settle((self.count + 1,), self.element, False, self.extent)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,7 +76,7 @@ class Binned(Expr):
                     f"values of dtype {one.dtype} have no order, so they cannot be binned: use "
                     "x.real and x.imag"
                 )
-        self._settle(tuple(one.size - 1 for one in edges), self.element, False, *self.inputs)
+        self.settle(tuple(one.size - 1 for one in edges), self.element, False, *self.inputs)
 
     @property
     def values(self) -> tuple[Expr, ...]:
@@ -106,7 +106,7 @@ class Count(Expr):
             raise IndexingError(
                 f"labels have dtype {self.labels.dtype}: give integers, or convert with astype"
             )
-        self._settle((self.length,), np.dtype(np.int64), False, self.labels)
+        self.settle((self.length,), np.dtype(np.int64), False, self.labels)
 
 
 @means(Extent)

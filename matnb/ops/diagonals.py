@@ -42,7 +42,7 @@ class Diagonal(Expr):
         if len(given) < 2 or self.rows == self.columns:
             raise ShapeError(f"a diagonal of an array of shape {given} needs two different axes")
         rest = tuple(one for axis, one in enumerate(given) if axis not in (self.rows, self.columns))
-        self._settle((*rest, self.length), self.operand.dtype, False, self.operand)
+        self.settle((*rest, self.length), self.operand.dtype, False, self.operand)
 
     @property
     def start(self) -> tuple[int, int]:
@@ -68,7 +68,7 @@ class DiagonalMatrix(Expr):
         (length,) = self.operand.shape
         side = length + abs(self.offset)
         dtype = self.operand.dtype
-        self._settle((side, side), dtype, dtype in SPARSE_DTYPES, self.operand)
+        self.settle((side, side), dtype, dtype in SPARSE_DTYPES, self.operand)
 
     def _entries(self, of: Mapping[Expr, float], row: float) -> float:
         return self.operand.size
@@ -87,7 +87,7 @@ class Triangle(Expr):
         if self.operand.ndim < 2:
             raise ShapeError(f"tril and triu need two axes or more; got shape {self.operand.shape}")
         given = self.operand
-        self._settle(given.shape, given.dtype, given.sparse, given)
+        self.settle(given.shape, given.dtype, given.sparse, given)
 
 
 @means(Diagonal)

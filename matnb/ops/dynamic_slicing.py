@@ -42,7 +42,7 @@ class DynamicSlice(Expr):
         if not 0 <= self.count <= own.shape[axis]:
             raise ShapeError(f"a slice of {self.count} on axis {axis} of an array of shape {own.shape}")
         shape = (*own.shape[:axis], self.count, *own.shape[axis + 1 :])
-        self._settle(shape, own.dtype, own.sparse, own, self.start)
+        self.settle(shape, own.dtype, own.sparse, own, self.start)
 
     def _entries(self, of: Mapping[Expr, float], row: float) -> float:
         return entries_of_part(self, self.operand, of)
@@ -78,7 +78,7 @@ class DynamicUpdate(Expr):
                 f"an update of shape {value.shape} along axis {axis} of an array of shape {own.shape}: give "
                 "as many axes, and lengths that fit"
             )
-        self._settle(own.shape, own.dtype, own.sparse, own, value, self.start)
+        self.settle(own.shape, own.dtype, own.sparse, own, value, self.start)
 
     def _entries(self, of: Mapping[Expr, float], row: float) -> float:
         return of[self.operand] + of[self.value]

@@ -49,7 +49,7 @@ class Extreme(Expr):
             raise ShapeError(
                 f"{self.operation} of an array of shape {self.operand.shape} over an axis of length 0"
             )
-        self._settle(kept_shape(self.operand.shape, self.axes, self.keepdims), _PLACE, False, self.operand)
+        self.settle(kept_shape(self.operand.shape, self.axes, self.keepdims), _PLACE, False, self.operand)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +68,7 @@ class Fold(Expr):
 
     def __post_init__(self) -> None:
         shape = kept_shape(self.operand.shape, self.axes, self.keepdims)
-        self._settle(shape, self.element, False, self.operand)
+        self.settle(shape, self.element, False, self.operand)
 
 
 def kept_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:

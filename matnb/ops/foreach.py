@@ -112,7 +112,7 @@ class Foreach(Expr):
                 )
         if self.cuts and Grid(self.cuts).shape != space:
             raise ShapeError(f"foreach: cuts {self.cuts} of axes of lengths {space}")
-        self._settle(space, np.dtype(np.uint8), False, *self.inputs)
+        self.settle(space, np.dtype(np.uint8), False, *self.inputs)
         if self.token:
             self.__dict__["is_made_anew"] = True
 
@@ -154,7 +154,7 @@ class ForeachArray(Expr):
 
     def __post_init__(self) -> None:
         made = _call_of(self).arrays[self.place]
-        self._settle(made.lengths, made.element, made.is_sparse, self.call)
+        self.settle(made.lengths, made.element, made.is_sparse, self.call)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"result {self.place} of {operands[0]}"
@@ -169,7 +169,7 @@ class ForeachValue(Expr):
 
     def __post_init__(self) -> None:
         one = _call_of(self).values[self.place]
-        self._settle(one.lengths, one.element, False, self.call)
+        self.settle(one.lengths, one.element, False, self.call)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"{_call_of(self).values[self.place].monoid} of {operands[0]}"

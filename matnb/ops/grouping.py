@@ -53,7 +53,7 @@ class Codes(Expr):
         if self.keys.dtype.kind not in "biuf" or self.keys.dtype.itemsize > 8:
             raise DTypeError(f"keys have dtype {self.keys.dtype}: give real numbers of at most 64 bits")
         _check(self.keys, self.before)
-        self._settle(self.keys.shape, np.dtype(np.int32), False, self.keys)
+        self.settle(self.keys.shape, np.dtype(np.int32), False, self.keys)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,7 +66,7 @@ class NumCodes(Expr):
 
     def __post_init__(self) -> None:
         _check(self.codes, self.before)
-        self._settle((len(self.before) - 1,), np.dtype(np.int64), False, self.codes)
+        self.settle((len(self.before) - 1,), np.dtype(np.int64), False, self.codes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,7 +81,7 @@ class PartKeys(Expr):
 
     def __post_init__(self) -> None:
         _check(self.codes, self.before)
-        self._settle((self.after[-1],), self.keys.dtype, False, self.keys, self.codes)
+        self.settle((self.after[-1],), self.keys.dtype, False, self.keys, self.codes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,11 +106,11 @@ class Combined(Expr):
                 "row for each key"
             )
         if self.monoid == "count":
-            self._settle((self.after[-1],), np.dtype(np.int64), False, self.values, self.codes)
+            self.settle((self.after[-1],), np.dtype(np.int64), False, self.values, self.codes)
             return
         dtype = reduced_dtype(MONOIDS[self.monoid], self.values.dtype)
         wide = accumulator_dtype("sum", dtype) if self.monoid == "plus" else dtype
-        self._settle((self.after[-1], *self.values.shape[1:]), wide, False, self.values, self.codes)
+        self.settle((self.after[-1], *self.values.shape[1:]), wide, False, self.values, self.codes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,7 +127,7 @@ class Picked(Expr):
         _check(self.codes, self.before)
         _check(self.elements, self.after)
         shape = (*self.codes.shape, *self.elements.shape[1:])
-        self._settle(shape, self.elements.dtype, False, self.elements, self.codes)
+        self.settle(shape, self.elements.dtype, False, self.elements, self.codes)
 
 
 def _check(node: Expr, cuts: Cuts) -> None:
@@ -292,7 +292,7 @@ class Scatter(Expr):
         check_index(self.labels, 1)
         dtype = reduced_dtype(MONOIDS[self.monoid], self.values.dtype)
         shape = (self.length, *self.values.shape[1:])
-        self._settle(shape, dtype, False, self.values, self.labels)
+        self.settle(shape, dtype, False, self.values, self.labels)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"scatter_reduce({', '.join(operands)}, {self.length}, {self.monoid})"
@@ -314,7 +314,7 @@ class Running(Expr):
     def __post_init__(self) -> None:
         assert self.values.shape[:1] == self.labels.shape, "checked by the caller"
         dtype = reduced_dtype(MONOIDS[self.monoid], self.values.dtype)
-        self._settle(self.values.shape, dtype, False, self.values, self.labels)
+        self.settle(self.values.shape, dtype, False, self.values, self.labels)
 
 
 @means(Running)

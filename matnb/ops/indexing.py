@@ -57,7 +57,7 @@ class Pick(Expr):
     def __post_init__(self) -> None:
         shape = picked_shape(self.operand, self.inputs, self.axis)
         sparse = self.operand.sparse and len(self.inputs) == 1 and self.is_listed
-        self._settle(shape, self.operand.dtype, sparse, self.operand, *self.inputs)
+        self.settle(shape, self.operand.dtype, sparse, self.operand, *self.inputs)
 
     @property
     def is_listed(self) -> bool:
@@ -90,7 +90,7 @@ class Put(Expr):
         target = self.target
         _check_value(self.value, target)
         own = self.operand
-        self._settle(own.shape, own.dtype, own.sparse, own, self.value, *self.inputs)
+        self.settle(own.shape, own.dtype, own.sparse, own, self.value, *self.inputs)
 
     @property
     def is_listed(self) -> bool:
@@ -135,7 +135,7 @@ class PutWhere(Expr):
         own = self.operand
         _check_value(self.mask, own.shape)
         _check_value(self.value, own.shape)
-        self._settle(own.shape, own.dtype, own.sparse, own, self.mask, self.value)
+        self.settle(own.shape, own.dtype, own.sparse, own, self.mask, self.value)
 
     def _entries(self, of: Mapping[Expr, float], row: float) -> float:
         return of[self.operand] + of[self.value]
@@ -152,7 +152,7 @@ class TakeAlong(Expr):
 
     def __post_init__(self) -> None:
         _check_lanes(self.operand, self.index, self.axis)
-        self._settle(self.index.shape, self.operand.dtype, False, self.operand, self.index)
+        self.settle(self.index.shape, self.operand.dtype, False, self.operand, self.index)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,7 +169,7 @@ class PutAlong(Expr):
         _check_lanes(self.operand, self.index, self.axis)
         _check_value(self.value, self.index.shape)
         own = self.operand
-        self._settle(own.shape, own.dtype, False, own, self.index, self.value)
+        self.settle(own.shape, own.dtype, False, own, self.index, self.value)
 
 
 def picked_shape(operand: Expr, inputs: tuple[Expr, ...], axis: int) -> Shape:

@@ -51,7 +51,7 @@ class Concatenate(Expr):
                 )
         length = sum(stop - start for start, stop in self.parts)
         shape = (*first.shape[: self.axis], length, *first.shape[self.axis + 1 :])
-        self._settle(shape, first.dtype, all(one.sparse for one in self.inputs), *self.inputs)
+        self.settle(shape, first.dtype, all(one.sparse for one in self.inputs), *self.inputs)
 
     @property
     def parts(self) -> tuple[tuple[int, int], ...]:
@@ -76,7 +76,7 @@ class Pad(Expr):
             before + one + after for one, (before, after) in zip(given.shape, self.widths, strict=True)
         )
         zeros = bool(self.constants) and not any(any(one) for pair in self.constants for one in pair)
-        self._settle(shape, given.dtype, given.sparse and zeros, given)
+        self.settle(shape, given.dtype, given.sparse and zeros, given)
 
 
 def _without(node: Expr, axis: int) -> tuple[int, ...]:

@@ -74,7 +74,7 @@ class MapBlocks(Expr):
                 "gives as many rows as it has, so that first axes are equal; reduce with np.sum(x, axis=0) "
                 "and the like, with mn.reduce_blocks, or call mn.replicated on a small array"
             )
-        self._settle(self.lengths, self.element, self.is_sparse, *self.inputs)
+        self.settle(self.lengths, self.element, self.is_sparse, *self.inputs)
         if self.token:
             self.__dict__["is_made_anew"] = True
 
@@ -172,7 +172,7 @@ class Replicated(Expr):
     outputs: tuple[Output, ...]
 
     def __post_init__(self) -> None:
-        self._settle((packed_bytes(self.outputs),), np.dtype(np.uint8), False, *self.inputs)
+        self.settle((packed_bytes(self.outputs),), np.dtype(np.uint8), False, *self.inputs)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"{self.function.name}({', '.join(operands)})"
@@ -194,7 +194,7 @@ class ReduceBlocks(Expr):
 
     def __post_init__(self) -> None:
         _check_rows(self.cut, "reduce_blocks")
-        self._settle((packed_bytes(self.outputs),), np.dtype(np.uint8), False, *self.inputs)
+        self.settle((packed_bytes(self.outputs),), np.dtype(np.uint8), False, *self.inputs)
 
     @property
     def cut(self) -> tuple[Expr, ...]:
@@ -230,7 +230,7 @@ class Part(Expr):
     def __post_init__(self) -> None:
         assert isinstance(self.call, Replicated | ReduceBlocks), "only such calls have parts"
         shape, dtype = self.call.outputs[self.place]
-        self._settle(shape, dtype, False, self.call)
+        self.settle(shape, dtype, False, self.call)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"result {self.place} of {operands[0]}"

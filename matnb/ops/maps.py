@@ -45,7 +45,7 @@ class Draw(Expr):
     def __post_init__(self) -> None:
         for number in self.inputs:
             check_index(number, 0)
-        self._settle(self.creation.shape, self.creation.dtype, False, *self.inputs)
+        self.settle(self.creation.shape, self.creation.dtype, False, *self.inputs)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"{type(self.creation).__name__.lower()}(drawn anew for {', '.join(operands)})"

@@ -35,7 +35,7 @@ class Sort(Expr):
     axis: int
 
     def __post_init__(self) -> None:
-        self._settle(self.operand.shape, self.operand.dtype, False, self.operand)
+        self.settle(self.operand.shape, self.operand.dtype, False, self.operand)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +47,7 @@ class ArgSort(Expr):
     axis: int
 
     def __post_init__(self) -> None:
-        self._settle(self.operand.shape, np.dtype(np.intp), False, self.operand)
+        self.settle(self.operand.shape, np.dtype(np.intp), False, self.operand)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +64,7 @@ class Smallest(Expr):
         if not 0 < self.count <= length:
             raise ShapeError(f"cannot take the {self.count} smallest elements of rows of length {length}")
         dtype = np.dtype(np.intp) if self.is_places else self.operand.dtype
-        self._settle((rows, self.count), dtype, False, self.operand)
+        self.settle((rows, self.count), dtype, False, self.operand)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,7 +86,7 @@ class TopK(Expr):
         if not 0 < self.count <= length:
             raise ShapeError(f"cannot take the first {self.count} elements of rows of length {length}")
         dtype = np.dtype(np.intp) if self.is_places else self.operand.dtype
-        self._settle((rows, self.count), dtype, False, self.operand)
+        self.settle((rows, self.count), dtype, False, self.operand)
 
 
 @means(Sort)

@@ -35,7 +35,7 @@ class Pattern(Expr):
                 f"the pattern of a dense array of shape {given.shape}: it stores every element; "
                 "x != 0 tells which are not 0"
             )
-        self._settle(given.shape, self.element, True, given)
+        self.settle(given.shape, self.element, True, given)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,7 +49,7 @@ class AtEntries(Expr):
     def __post_init__(self) -> None:
         own, pattern = self.operand, self.pattern
         assert own.shape == pattern.shape, "a pass makes it so"
-        self._settle(own.shape, own.dtype, True, own, pattern)
+        self.settle(own.shape, own.dtype, True, own, pattern)
 
     def _entries(self, of: Mapping[Expr, float], row: float) -> float:
         return of[self.pattern]

@@ -45,7 +45,7 @@ class Quantiles(Expr):
         kept = tuple(1 if axis in self.axes else length for axis, length in enumerate(shape))
         with np.errstate(all="ignore"):
             tried = quantiles_along(np.ones((1,) * len(shape), self.operand.dtype), self.axes, self.wanted)
-        self._settle((*self.wanted.shape, *kept), tried.dtype, False, self.operand)
+        self.settle((*self.wanted.shape, *kept), tried.dtype, False, self.operand)
 
 
 @means(Quantiles)

@@ -38,7 +38,7 @@ class QuotientProduct(Expr):
 
     def __post_init__(self) -> None:
         shape = self.entries.shape[0], self.inputs[-1].shape[1]
-        self._settle(shape, self.entries.dtype, False, self.entries, *self.inputs)
+        self.settle(shape, self.entries.dtype, False, self.entries, *self.inputs)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"quotientproduct({', '.join(operands)})"

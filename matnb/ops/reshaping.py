@@ -45,7 +45,7 @@ class Reshape(Expr):
                 f"{self.lengths}, which has {prod(self.lengths)}"
             )
         sparse = self.operand.sparse and len(self.lengths) == 2
-        self._settle(self.lengths, self.operand.dtype, sparse, self.operand)
+        self.settle(self.lengths, self.operand.dtype, sparse, self.operand)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +60,7 @@ class Repeat(Expr):
     def __post_init__(self) -> None:
         given = self.operand.shape
         shape = (*given[: self.axis], given[self.axis] * self.count, *given[self.axis + 1 :])
-        self._settle(shape, self.operand.dtype, self.operand.sparse, self.operand)
+        self.settle(shape, self.operand.dtype, self.operand.sparse, self.operand)
 
     def _entries(self, of: Mapping[Expr, float], row: float) -> float:
         return entries_of_part(self, self.operand, of)
@@ -75,7 +75,7 @@ class CountsOf(Expr):
     cuts: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        self._settle((len(self.cuts) - 1,), np.dtype(np.int64), False, self.counts)
+        self.settle((len(self.cuts) - 1,), np.dtype(np.int64), False, self.counts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +100,7 @@ class RepeatEach(Expr):
                 f"{given}"
             )
         shape = (*given[: self.axis], self.after[-1], *given[self.axis + 1 :])
-        self._settle(shape, self.operand.dtype, self.operand.sparse, self.operand, self.counts)
+        self.settle(shape, self.operand.dtype, self.operand.sparse, self.operand, self.counts)
 
     def _entries(self, of: Mapping[Expr, float], row: float) -> float:
         return entries_of_part(self, self.operand, of)

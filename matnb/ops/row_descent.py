@@ -37,7 +37,7 @@ class RowDescent(Expr):
         assert rows.shape[0] == targets.shape[0], "a target for each row"
         size = self.descent.state_size(rows.shape[1], targets.shape[1] - self.descent.is_weighted)
         assert state.shape == (size,), "a state of these rows"
-        self._settle((HEAD + size + self.descent.passes,), np.dtype(np.float64), False, *self.inputs)
+        self.settle((HEAD + size + self.descent.passes,), np.dtype(np.float64), False, *self.inputs)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"row by row({', '.join(operands)})"

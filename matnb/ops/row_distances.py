@@ -49,7 +49,7 @@ class NearestRows(Expr):
         rows, others = self.inputs
         if not 0 < self.count <= others.shape[0]:
             raise OptionError(f"nearest rows: {self.count} of {others.shape[0]}; give 1 to that number")
-        self._settle((rows.shape[0], self.count), np.dtype(np.int64), False, *self.inputs)
+        self.settle((rows.shape[0], self.count), np.dtype(np.int64), False, *self.inputs)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"nearest({', '.join(operands)})"
@@ -75,7 +75,7 @@ class RowDistances(Expr):
             )
         assert places or not others.sparse
         width = places[0].shape[1] if places else others.shape[0]
-        self._settle((rows.shape[0], width), np.dtype(np.float64), False, *self.inputs)
+        self.settle((rows.shape[0], width), np.dtype(np.float64), False, *self.inputs)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"squared distances({', '.join(operands)})"

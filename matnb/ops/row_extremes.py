@@ -48,7 +48,7 @@ class RowExtremes(Expr):
         rows, count = self.left.shape[0], self.search.count
         shape = (rows, max(1, count)) if count or self.keepdims else (rows,)
         dtype = np.dtype(np.intp) if self.is_places else self.element
-        self._settle(shape, dtype, False, self.left, self.right, *self.inputs)
+        self.settle(shape, dtype, False, self.left, self.right, *self.inputs)
 
     @property
     def element(self) -> np.dtype:

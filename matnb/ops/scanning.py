@@ -53,7 +53,7 @@ class Scan(Expr):
     element: np.dtype
 
     def __post_init__(self) -> None:
-        self._settle(self.operand.shape, self.element, False, self.operand)
+        self.settle(self.operand.shape, self.element, False, self.operand)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,7 +67,7 @@ class Differences(Expr):
     def __post_init__(self) -> None:
         shape = list(self.operand.shape)
         shape[self.axis] -= 1
-        self._settle(tuple(shape), self.operand.dtype, False, self.operand)
+        self.settle(tuple(shape), self.operand.dtype, False, self.operand)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,7 +87,7 @@ class AssociativeScan(Expr):
 
     def __post_init__(self) -> None:
         made = self.inputs[self.output]
-        self._settle(made.shape, made.dtype, False, *self.inputs)
+        self.settle(made.shape, made.dtype, False, *self.inputs)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"associative_scan({self.function.name}, {', '.join(operands)})"
@@ -108,7 +108,7 @@ class Recurrence(Expr):
 
     def __post_init__(self) -> None:
         assert self.factors.shape in ((), self.terms.shape), "as many factors as terms, or one"
-        self._settle(self.terms.shape, self.terms.dtype, False, self.factors, self.terms)
+        self.settle(self.terms.shape, self.terms.dtype, False, self.factors, self.terms)
 
 
 @means(Scan)

@@ -38,7 +38,7 @@ class Search(Expr):
             raise ShapeError(
                 f"searchsorted: the array to look in has shape {self.ascending.shape}, not one axis"
             )
-        self._settle(self.values.shape, np.dtype(np.intp), False, self.ascending, self.values)
+        self.settle(self.values.shape, np.dtype(np.intp), False, self.ascending, self.values)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +50,7 @@ class Member(Expr):
     values: Expr
 
     def __post_init__(self) -> None:
-        self._settle(self.values.shape, np.dtype(np.bool_), False, self.among, self.values)
+        self.settle(self.values.shape, np.dtype(np.bool_), False, self.among, self.values)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,7 +63,7 @@ class Interpolate(Expr):
 
     def __post_init__(self) -> None:
         kind = np.complex128 if self.inputs[1].dtype.kind == "c" else np.float64
-        self._settle(self.values.shape, np.dtype(kind), False, self.values, *self.inputs)
+        self.settle(self.values.shape, np.dtype(kind), False, self.values, *self.inputs)
 
 
 @means(Search)

@@ -50,7 +50,7 @@ class CountTrue(Expr):
     def __post_init__(self) -> None:
         if not self.mask.shape or self.cuts[-1] != self.mask.shape[0]:
             raise ShapeError(f"parts {self.cuts} of an array of shape {self.mask.shape}")
-        self._settle((len(self.cuts) - 1,), np.dtype(np.int64), False, self.mask)
+        self.settle((len(self.cuts) - 1,), np.dtype(np.int64), False, self.mask)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,7 +71,7 @@ class Compress(Expr):
         _check(self.operand, self.mask, self.before, self.after)
         shape = (self.after[-1], *self.operand.shape[self.mask.ndim :])
         sparse = self.operand.sparse and self.mask.ndim == 1
-        self._settle(shape, self.operand.dtype, sparse, self.operand, self.mask)
+        self.settle(shape, self.operand.dtype, sparse, self.operand, self.mask)
 
     def _entries(self, of: Mapping[Expr, float], row: float) -> float:
         return entries_of_part(self, self.operand, of)
@@ -106,7 +106,7 @@ class Expand(Expr):
                 f"{self.operand.dtype}"
             )
         own = self.operand
-        self._settle(own.shape, own.dtype, own.sparse, own, self.mask, self.value)
+        self.settle(own.shape, own.dtype, own.sparse, own, self.mask, self.value)
 
     @property
     def target(self) -> Shape:
@@ -131,7 +131,7 @@ class TruePlaces(Expr):
     after: Cuts
 
     def __post_init__(self) -> None:
-        self._settle((self.after[-1],), np.dtype(np.int64), False, self.mask)
+        self.settle((self.after[-1],), np.dtype(np.int64), False, self.mask)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -150,7 +150,7 @@ class StoredEntries(Expr):
     def __post_init__(self) -> None:
         assert self.operand.sparse, "what is stored of it is asked for"
         dtype = self.operand.dtype if self.wanted == "values" else np.dtype(np.int64)
-        self._settle((self.after[-1],), dtype, False, self.operand)
+        self.settle((self.after[-1],), dtype, False, self.operand)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,7 +167,7 @@ class Prune(Expr):
     def __post_init__(self) -> None:
         if not self.operand.sparse:
             raise ShapeError("stored entries can be dropped from a sparse array only")
-        self._settle(self.operand.shape, self.operand.dtype, True, self.operand)
+        self.settle(self.operand.shape, self.operand.dtype, True, self.operand)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -184,7 +184,7 @@ class Select(Expr):
             raise ShapeError(
                 f"booleans of shape {self.mask.shape} {self.mask.dtype} for entries of shape {own.shape}"
             )
-        self._settle(own.shape, own.dtype, True, own, self.mask)
+        self.settle(own.shape, own.dtype, True, own, self.mask)
 
     def _entries(self, of: Mapping[Expr, float], row: float) -> float:
         return of[self.operand]
@@ -201,7 +201,7 @@ class SelectBy(Expr):
     def __post_init__(self) -> None:
         if not self.operand.sparse:
             raise ShapeError("stored entries can be selected from a sparse array only")
-        self._settle(self.operand.shape, self.operand.dtype, True, self.operand)
+        self.settle(self.operand.shape, self.operand.dtype, True, self.operand)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"select({operands[0]}, {self.function.name})"

@@ -46,7 +46,7 @@ class Windows(Expr):
 
     def __post_init__(self) -> None:
         shape = (*_slid(self.operand, self.length, self.axis), self.length)
-        self._settle(shape, self.operand.dtype, False, self.operand)
+        self.settle(shape, self.operand.dtype, False, self.operand)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +65,7 @@ class WindowReduce(Expr):
     element: np.dtype
 
     def __post_init__(self) -> None:
-        self._settle(_slid(self.operand, self.length, self.axis), self.element, False, self.operand)
+        self.settle(_slid(self.operand, self.length, self.axis), self.element, False, self.operand)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,7 +85,7 @@ class WindowRolled(Expr):
     less: int
 
     def __post_init__(self) -> None:
-        self._settle(self.operand.shape, np.dtype(np.float64), False, self.operand)
+        self.settle(self.operand.shape, np.dtype(np.float64), False, self.operand)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,7 +102,7 @@ class Convolve(Expr):
     length: int
 
     def __post_init__(self) -> None:
-        self._settle((self.length,), self.operand.dtype, False, self.operand, self.weights)
+        self.settle((self.length,), self.operand.dtype, False, self.operand, self.weights)
 
 
 _REDUCTIONS = {"sum": np.sum, "prod": np.prod, "min": np.min, "max": np.max, "any": np.any, "all": np.all}

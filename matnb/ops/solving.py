@@ -46,7 +46,7 @@ class Decompose(Expr):
         shape, dtype = self.outputs[0]
         if len(self.outputs) > 1:
             shape, dtype = (stack_bytes(self.outputs),), np.dtype(np.uint8)
-        self._settle((length, *shape), dtype, False, *self.inputs)
+        self.settle((length, *shape), dtype, False, *self.inputs)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"{self.name}({', '.join(operands)})"
@@ -62,7 +62,7 @@ class StackPart(Expr):
     def __post_init__(self) -> None:
         assert isinstance(self.call, Decompose), "only such a call has parts"
         shape, dtype = self.call.outputs[self.place]
-        self._settle((self.call.shape[0], *shape), dtype, False, self.call)
+        self.settle((self.call.shape[0], *shape), dtype, False, self.call)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"result {self.place} of {operands[0]}"
@@ -95,7 +95,7 @@ class SegmentSolves(Expr):
                 "give one row of factors for each column"
             )
         assert (len(self.inputs) == 3) == (self.confidence is not None), "a Gram matrix comes with it"
-        self._settle((ratings.shape[0], factors.shape[1]), self.element, False, *self.inputs)
+        self.settle((ratings.shape[0], factors.shape[1]), self.element, False, *self.inputs)
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"segment_solves({', '.join(operands)})"

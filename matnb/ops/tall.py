@@ -54,7 +54,7 @@ class SlabTriangles(Expr):
         if len({one.shape[0] for one in self.inputs}) > 1:
             shapes = " and ".join(str(one.shape) for one in self.inputs)
             raise ShapeError(f"matrices have shapes {shapes}: they must have the same number of rows")
-        self._settle(((len(self.cuts) - 1) * self.width, self.width), self.element, False, *self.inputs)
+        self.settle(((len(self.cuts) - 1) * self.width, self.width), self.element, False, *self.inputs)
 
     @property
     def width(self) -> int:
@@ -84,7 +84,7 @@ class SlabBases(Expr):
         expected = (len(self.cuts) - 1) * self.matrix.shape[1]
         if self.after.shape[0] != expected:
             raise ShapeError(f"a matrix of shape {self.after.shape} behind slabs of {expected} columns")
-        self._settle((self.matrix.shape[0], self.after.shape[1]), self.after.dtype, False, *self._given)
+        self.settle((self.matrix.shape[0], self.after.shape[1]), self.after.dtype, False, *self._given)
 
     @property
     def _given(self) -> tuple[Expr, Expr]:

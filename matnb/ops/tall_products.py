@@ -41,7 +41,7 @@ class TallProducts(Expr):
 
     def __post_init__(self) -> None:
         shape = (self.left.shape[1], sum(self.widths))
-        self._settle(shape, self.left.dtype, False, self.left, *self.inputs)
+        self.settle(shape, self.left.dtype, False, self.left, *self.inputs)
 
     @property
     def operands_of_factors(self) -> tuple[tuple[Expr, ...], ...]:

@@ -43,7 +43,7 @@ class Distinct(Expr):
     places: bool
 
     def __post_init__(self) -> None:
-        self._settle((self.ends[-1],), np.dtype(np.uint8), False, self.operand)
+        self.settle((self.ends[-1],), np.dtype(np.uint8), False, self.operand)
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -60,7 +60,7 @@ class CountDistinct(Expr):
     ends: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        self._settle((len(self.ends) - 1,), np.dtype(np.int64), False, self.operand)
+        self.settle((len(self.ends) - 1,), np.dtype(np.int64), False, self.operand)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,7 +82,7 @@ class DistinctField(Expr):
     def __post_init__(self) -> None:
         assert self.field in FIELDS, "one of what is packed"
         dtype = self.element if self.field == "values" else np.dtype(np.int64)
-        self._settle((sum(self.counts),), dtype, False, self.operand)
+        self.settle((sum(self.counts),), dtype, False, self.operand)
 
     @property
     def ends(self) -> tuple[int, ...]:

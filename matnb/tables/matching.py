@@ -49,7 +49,7 @@ class Matches(Expr):
         if dtype != self.among.dtype or dtype.kind not in "biuf" or dtype.itemsize > 8:
             raise DTypeError(f"keys of dtypes {dtype} and {self.among.dtype}: give one of at most 64 bits")
         assert self.among.shape[0] <= MOST_LOOKED_IN, "seen to by the caller"
-        self._settle(self.keys.shape, np.dtype(np.int32), False, self.keys, self.among)
+        self.settle(self.keys.shape, np.dtype(np.int32), False, self.keys, self.among)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,7 +63,7 @@ class Taken(Expr):
 
     def __post_init__(self) -> None:
         assert self.places.ndim == self.operand.ndim == 1, "of columns"
-        self._settle(self.places.shape, self.operand.dtype, False, self.operand, self.places)
+        self.settle(self.places.shape, self.operand.dtype, False, self.operand, self.places)
 
 
 @means(Matches)

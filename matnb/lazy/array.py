@@ -19,9 +19,8 @@ from matnb.blocks.layout import Layout
 from matnb.errors import DTypeError, NotScalarError, OptionError, ShapeError, UnsupportedError, no_attribute
 from matnb.expr.client_data import given
 from matnb.expr.nodes import Data, Expr
-from matnb.lazy import lost_writes, reductions, ufuncs
+from matnb.lazy import lost_writes, reductions, small_parts, ufuncs
 from matnb.lazy.element_reads import chunks_of, note_iteration, value_of
-from matnb.lazy.element_writes import note_element_write
 from matnb.lazy.evaluator import evaluator, shown
 from matnb.lazy.foreign_names import (
     as_numpy,
@@ -888,8 +887,8 @@ class DistArray(Methods, Operators, Values):
     def __setitem__(self, key: object, value: object) -> None:
         from matnb.lazy.indexing.getitem import written
 
-        self._become(written(self._expression, key, value))
-        note_element_write(self._expression, key)
+        version = written(self._expression, key, value)
+        self._become(small_parts.written(version, self._expression, key))
 
     def fill(self, value: object) -> None:
         """Set every element to one value, converted as in an assignment.

@@ -14,6 +14,7 @@ from matnb.expr.nodes import Data, Expr, Index, Literal
 from matnb.expr.traverse import Either, topological
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.limits import check_limit
+from matnb.lazy.small_parts import note_computation
 
 CHUNK_BYTES = 2**18  # read ahead in a loop over x[i], and first in one over x
 _LARGEST_CHUNK_BYTES = 2**24
@@ -120,6 +121,7 @@ def value_of(node: Expr, live: dict[int, Expr] | None = None) -> Block:
 
 
 def _made(node: Expr, live: dict[int, Expr] | None) -> Block:
+    note_computation(node)
     if live and node.operands and not node.free and not _is_there(node):
         kind = kind_of(node)
         with _lock:

@@ -85,7 +85,7 @@ def note_write(handle: object, version: Expr, living: dict[int, Expr]) -> None:
 def users_frame(above: int) -> FrameType:
     """Return the frame of the user's code, from so many frames above on."""
     frame = sys._getframe(above)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("matnb."):
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(("matnb.", "numpy.")):
         frame = frame.f_back
     return frame
 

@@ -785,8 +785,9 @@ class TextColumn(HasText, OrderedColumn):
     ) -> DistArray:
         """Return the texts as numbers, float64; NaN where they are missing.
 
-        A sign of a currency in front or at the end is left out, "50%" is 0.5, "(3.50)" is -3.5, and the texts
-        that :func:`matnb.load` takes for missing are NaN, as "" and "n/a".
+        A sign of a currency in front or at the end is left out, "50%" is 0.5, "(3.50)" is -3.5, "inf" and
+        "-Infinity" are infinite, and the texts that :func:`matnb.load` takes for missing are NaN, as "" and
+        "n/a".
 
         Parameters
         ----------

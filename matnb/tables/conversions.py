@@ -58,8 +58,9 @@ def numbers_in(texts: pyarrow.Array, marks: Marks, whole: bool) -> pyarrow.Array
     is_percent = compute.match_substring_regex(texts, r"[0-9.]\s*%$")
     texts = compute.if_else(is_percent, compute.replace_substring_regex(texts, r"\s*%$", ""), texts)
     texts, point = without_thousands(texts, marks), re.escape(marks.decimal)
+    infinite = "" if whole else "|(?i:inf(inity)?)"
     is_number = compute.match_substring_regex(
-        texts, rf"^[+-]?([0-9]+({point}[0-9]*)?|{point}[0-9]+)([eE][+-]?[0-9]+)?$"
+        texts, rf"^[+-]?(([0-9]+({point}[0-9]*)?|{point}[0-9]+)([eE][+-]?[0-9]+)?{infinite})$"
     )
     texts = compute.if_else(is_number, compute.replace_substring(texts, marks.decimal, "."), None)
     texts = compute.replace_substring_regex(texts, r"^\+", "")

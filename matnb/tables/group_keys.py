@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from matnb.errors import DTypeError, OptionError, UnsupportedError
+from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
 from matnb.lazy.array import DistArray
+from matnb.ops.selecting import Compress
 from matnb.tables.columns import Column, check_length
 from matnb.tables.free_names import free_name
 from matnb.tables.groups import TableGroups
@@ -152,7 +154,8 @@ def _key_of(table: Table, given: Any) -> tuple[str, AnyColumn]:
             )
         raise OptionError(f"groupby of {given!r}: give names of columns, or columns")
     column = column_from("key", given)
-    return _name_of(table, column), column
+    name = getattr(given, "name", "")
+    return name if name in table.columns else _name_of(table, column), column
 
 
 def _name_of(table: Table, column: AnyColumn) -> str:
@@ -161,10 +164,22 @@ def _name_of(table: Table, column: AnyColumn) -> str:
     sources = {codes_of(one).expression: name for name, one in table.items()}
     if node in sources:
         return sources[node]
-    near = [one for one in topological([node]) if one in sources]
+    # What is made of rows that were picked is made before they are.
+    sources = {_before_picking(one): name for one, name in sources.items()} | sources
+    near = [one for one in topological([node], (), _without_choice) if one in sources]
     behind = {other for one in near for other in topological([one]) if other is not one}
     last = [one for one in near if one not in behind]
     return sources[last[0]] if len(last) == 1 else "key"
+
+
+def _before_picking(node: Expr) -> Expr:
+    while isinstance(node, Compress):
+        node = node.operands[0]
+    return node
+
+
+def _without_choice(node: Expr) -> tuple[Expr, ...]:
+    return node.operands[:1] if isinstance(node, Compress) else node.operands
 
 
 def _in_steps(keys: dict[str, AnyColumn], freq: str) -> dict[str, AnyColumn]:

@@ -11,6 +11,7 @@ from matnb.errors import ColumnError, DTypeError, OptionError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import full
 from matnb.tables.columns import Column, as_column
+from matnb.tables.masked import MaskedColumn
 from matnb.tables.row_orders import of_rows
 from matnb.tables.rows import at_places
 
@@ -185,7 +186,7 @@ def _by_column(groups: _Groups, word: str, make: Any) -> Any:
             raise DTypeError(
                 f"{word} of a column of {column._word()}: select numbers, as in groups['fare'].{word}()"
             )
-        return make(known, column.to_float() if hasattr(column, "to_float") else column._plain())
+        return make(known, column.to_float() if isinstance(column, MaskedColumn) else column._plain())
 
     if not groups._is_chosen:
         table = groups._table

@@ -144,9 +144,19 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
 
         return times_of_numbers(self, format, errors, unit)
 
-    def to_float(self) -> DistArray:
-        """Return the values as float64, rounded where they need to be, with NaN for missing ones."""
+    def to_float(self, **options: object) -> DistArray:
+        """Return the values as float64, rounded where they need to be, with NaN for missing ones.
+
+        Parameters
+        ----------
+        **options
+            Of columns of text; numbers are as they are.
+        """
         return column_array(np.where(self._gone, np.nan, self.codes.astype(np.float64)), self.name)  # type: ignore[no-any-return]
+
+    def to_int(self, **options: object) -> MaskedColumn:
+        """Return the values as whole numbers, which they are; options are those of columns of text."""
+        return self if self.dtype.kind in "iu" else MaskedColumn(self.codes.astype(np.int64), self._gone)
 
     def __matnb_array__(self) -> DistArray:
         """Return the values as float64 with NaN; one that float64 does not hold is an error once computed."""

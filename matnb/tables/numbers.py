@@ -25,7 +25,7 @@ _OF_ELEMENTS = ("isna", "isnull", "notna", "notnull", "fillna", "where", "mask",
 _METHODS = (
     *("ffill", "bfill", "dropna", "replace", "map", "shift", "diff", "pct_change", "unique", "nunique"),
     *("count", "mode", "value_counts", "describe", "head", "tail", "to_list", "median", "quantile"),
-    *("idxmin", "idxmax", "duplicated", "corr", "sample", "to_datetime"),
+    *("idxmin", "idxmax", "duplicated", "corr", "sample", "to_datetime", "to_float", "to_int"),
     *("sort_values", "nlargest", "nsmallest", "rank"),
 )
 
@@ -114,6 +114,31 @@ class NumberColumn(Column):
         array(['2024-04-01', '2024-04-02'], dtype='datetime64[D]')
         """
         return times_of_numbers(self, format, errors, unit)
+
+    def to_float(self, **options: object) -> DistArray:
+        """Return the numbers as float64: code that read text as numbers runs again on what it made.
+
+        Parameters
+        ----------
+        **options
+            Of columns of text; numbers are as they are.
+        """
+        return self.codes.astype(np.float64)
+
+    def to_int(self, **options: object) -> DistArray:
+        """Return whole numbers as they are, for the same reason; options are those of columns of text.
+
+        Raises
+        ------
+        DTypeError
+            For other numbers.
+        """
+        if self.dtype.kind not in "biu":
+            raise DTypeError(
+                f'to_int of a column of {self.dtype}: x.astype("int64") cuts off what is below one, and '
+                "np.round(x) rounds before"
+            )
+        return self.codes if self.dtype.kind in "iu" else self.codes.astype(np.int64)
 
 
 def _method(name: str) -> Callable[..., Any]:

@@ -136,3 +136,28 @@ def test_tables_of_two_columns_of_one_name() -> None:
         table.groupby("g", g=table["price"] > 100)
     with pytest.raises(OptionError, match="a result and a key would both be called 'g'"):
         table.groupby("g").agg(g=("price", "sum"))
+
+
+ROWS_OF = {
+    "all": lambda t: t,
+    "filter": lambda t: t[t["price"] > 85],
+    "filter of a filter": lambda t: (lambda some: some[some["g"] < 3])(t[t["price"] > 85]),
+    "head": lambda t: t.head(4),
+    "dropna": lambda t: t.dropna(),
+    "sorted": lambda t: t.sort_values("price"),
+    "distinct": lambda t: t.drop_duplicates(["g"]),
+}
+
+
+@pytest.mark.parametrize("rows", ROWS_OF)
+def test_keys_that_were_made_are_called_alike_whichever_rows_there_are(rows: str) -> None:
+    masked = FRAME.assign(some=pd.array([1, 2, 3, None, 5, 6], "Int64"))
+    t = ROWS_OF[rows](mn.table(masked))
+    made = t.groupby([t["ts"].dt.year, t["ts"].dt.month])["price"].sum()
+    assert made.columns == ("ts", "ts_1", "price")
+    for name, key in (
+        ("ts", t["ts"].dt.floor("D")), ("some", t["some"] + 1), ("some", t["some"] > 2),
+        ("g", t["g"] * 2 + t["g"] % 2), ("price", t["price"] > 100), ("text", t["text"].str.upper()),
+    ):  # fmt: skip
+        assert t.groupby(key).size().columns == (name, "size")
+    assert t.groupby(t["g"] + t["price"])["price"].sum().columns == ("key", "price")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -108,6 +109,32 @@ def test_what_is_none_is_named_or_missing(texts: list[str], name: str, options: 
     assert gone.tolist() == [*[False] * (len(texts) - 1), True]
     with pytest.raises(OptionError, match="errors='ignore'"):
         getattr(column(texts), name)(**options, errors="ignore")
+
+
+def test_infinite_numbers_are_pandas() -> None:
+    texts = ["inf", "-inf", "+inf", "Infinity", "-INFINITY", "1e400", "2"]
+    assert column(texts).to_float().compute().tolist() == pd.to_numeric(pd.Series(texts)).tolist()
+    assert np.isnan(column(["infinit", "in", "inf1"]).to_float(errors="coerce").compute()).all()
+    with pytest.raises(DTypeError, match="such as 'inf'"):
+        column(["inf"]).to_int()
+
+
+def test_code_that_reads_numbers_runs_again_on_them() -> None:
+    t = mn.table(
+        {"x": ["$1.5", None], "n": ["7", None], "k": ["1", "2"], "day": ["2024-01-02", "2024-02-01"]}
+    )
+    for _ in range(2):
+        t = t.assign(
+            x=t["x"].to_float(decimal="."), n=t["n"].to_int(thousands=","), k=t["k"].to_int(),
+            day=t["day"].to_datetime(),
+        )  # fmt: skip
+    wanted = pd.DataFrame({"x": [1.5, np.nan], "n": [7, pd.NA], "k": [1, 2]}).astype({"n": "Int64"})
+    pd.testing.assert_frame_equal(t[["x", "n", "k"]].to_pandas(), wanted)
+    assert t["day"].compute().astype(str).tolist() == ["2024-01-02", "2024-02-01"]
+    assert t["k"].to_float().compute().dtype == t["n"].to_float(errors="coerce").compute().dtype == np.float64
+    assert (t["k"] > 1).to_int().compute().tolist() == [0, 1]
+    with pytest.raises(DTypeError, match=r'x.astype\("int64"\)'):
+        t["x"].to_int()
 
 
 FORMATS = [

@@ -87,7 +87,6 @@ ONE_IMPORTER = {
     "matnb/io/rmat.py": ANOTHER_ROOM,
     "matnb/lazy/functions/code_reads.py": "what code says of itself, whatever becomes of it",
     "matnb/lazy/functions/row_descent.py": ANOTHER_ROOM,
-    "matnb/lazy/element_writes.py": LARGE,
     "matnb/lazy/operators.py": LARGE,
     "matnb/learn/topic_batches.py": SHORT,
     "matnb/learn/topic_model.py": SHORT,

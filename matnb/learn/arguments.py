@@ -18,6 +18,7 @@ from matnb.lazy.limits import check_incoming
 from matnb.pictures.quantities import bytes_text
 from matnb.sources import BatchSource
 from matnb.sources.whole_numbers import whole as whole  # for all estimators, as what else is here
+from matnb.tables.row_orders import check_rows_of
 
 
 def rows_from(X: ArrayLike, estimator: str, num_features: int | None = None) -> DistArray:
@@ -169,6 +170,7 @@ def targets_from(y: ArrayLike, X: DistArray, estimator: str, several: bool = Tru
     """
     if y is None:
         raise DataDTypeError(f"{estimator}: y is None; give a target for each row of X")
+    check_rows_of(X, y, f"{estimator}: y")
     given = asarray(y)
     if given.ndim == 2 and given.shape[1] == 1 and not several:
         given = given[:, 0]
@@ -201,6 +203,7 @@ def labels_from(y: ArrayLike, X: DistArray, estimator: str) -> Labels:
     """
     if y is None:
         raise DataDTypeError(f"{estimator}: y is None; give a class for each row of X")
+    check_rows_of(X, y, f"{estimator}: y")
     codes: DistArray
     classes: Classes
     if isinstance(y, DistArray):
@@ -281,6 +284,7 @@ def weights_from(sample_weight: ArrayLike, X: DistArray, estimator: str) -> Dist
     """
     if sample_weight is None:
         return ones(X.shape[0])
+    check_rows_of(X, sample_weight, f"{estimator}: sample_weight")
     given = asarray(sample_weight).astype(np.float64)
     if given.ndim == 0:
         given = given * ones(X.shape[0])

@@ -32,6 +32,7 @@ from matnb.learn.arguments import checked, names_of, weights_from
 from matnb.learn.named_arguments import Named, taking_same_arguments
 from matnb.pictures.escaping import escaped, shortened
 from matnb.pictures.quantities import shape_text
+from matnb.tables.row_orders import check_rows_of
 
 # What learns from one batch after the other instead.
 _BY_BATCHES = ways(
@@ -343,6 +344,7 @@ class Classifier(Estimator):
         OptionError
             For weights that are negative, NaN or infinite, or all 0.
         """
+        check_rows_of(X, y, f"{type(self).__name__}.score: y")
         predicted = self.predict(X)  # type: ignore[attr-defined]  # every classifier predicts
         as_array = asarray if isinstance(predicted, DistArray) else np.asarray
         hits = asarray(predicted == _shaped(as_array(y), predicted, self))
@@ -376,8 +378,9 @@ class Regressor(Estimator):
         OptionError
             For y that is NaN or infinite; for weights that are, are negative, or all 0.
         """
-        predicted = self.predict(X)  # type: ignore[attr-defined]  # every regressor predicts
         name = f"{type(self).__name__}.score"
+        check_rows_of(X, y, f"{name}: y")
+        predicted = self.predict(X)  # type: ignore[attr-defined]  # every regressor predicts
         truth = checked(_shaped(asarray(y).astype(np.float64), predicted, self), name, "y")
         weights = weights_from(sample_weight, truth, name)
         if truth.shape[0] < 2:

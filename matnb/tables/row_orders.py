@@ -4,20 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from math import prod
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, WeakSet, ref
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary, ref
 
 import numpy as np
 
 from matnb.errors import ShapeError
-from matnb.expr.nodes import Create, Elementwise, Expr, Literal
+from matnb.expr.nodes import (
+    Broadcast,
+    Create,
+    Elementwise,
+    Expr,
+    Index,
+    MatMul,
+    Reduce,
+    Regrid,
+    Transpose,
+)
 from matnb.expr.traverse import topological
 from matnb.lazy.array import DistArray
-from matnb.ops.grouping import Running
-from matnb.ops.indexing import Pick
-from matnb.ops.scanning import AssociativeScan, Scan
-from matnb.ops.searching import Search
-from matnb.ops.selecting import Compress
+from matnb.ops.folding import Extreme, Fold
+from matnb.ops.grouping import Codes, Picked, Running
+from matnb.ops.indexing import Pick, Put, PutAlong, TakeAlong
+from matnb.ops.joining import Concatenate
+from matnb.ops.mapping import MapBlocks
+from matnb.ops.quantiles import Quantiles
+from matnb.ops.reshaping import Reshape
+from matnb.ops.row_distances import NearestRows, RowDistances
+from matnb.ops.row_extremes import RowExtremes
+from matnb.ops.scanning import AssociativeScan, Recurrence, Scan
+from matnb.ops.searching import Interpolate, Member, Search
+from matnb.ops.selecting import Compress, Expand
+from matnb.ops.sliding import Convolve, WindowRolled
 from matnb.tables.matching import Taken
 
 if TYPE_CHECKING:
@@ -31,6 +50,7 @@ class RowOrder:
 
     def __init__(self) -> None:
         self.earlier: WeakSet[Expr] = WeakSet()
+        self.derived: WeakValueDictionary[Any, RowOrder] = WeakValueDictionary()  # by what picks the rows
         self.names: tuple[str, ...] = ()
         self.keys: Callable[[], Table | None] = lambda: None  # a weak reference: keys are of this order, too
 
@@ -44,18 +64,17 @@ def reordered(made: Table, *olds: Table) -> Table:
 
     Those of groups' results are an order of their own, which other results have whose keys are equal.
     """
-    own = _own(made)
-    order = next((_orders[one] for one in own if one in _orders), RowOrder())
-    for old in olds:
-        for one in _own(old):
-            order.earlier.add(one)
-            if one in _orders:
-                order.earlier |= _orders[one].earlier
+    own, before = _own(made), {one for old in olds for one in _own(old)}
+    known = {_orders[one] for one in before if one in _orders}
+    order = next((_orders[one] for one in own if one in _orders), None) or _picked_alike(own, known)
+    order.earlier.update(before)
+    for other in known:
+        order.earlier |= other.earlier
     for one in own:
         order.earlier.discard(one)
     if made._keys:
-        known = order.keys()
-        keys = made[list(made._keys)] if known is None else known
+        there = order.keys()
+        keys = made[list(made._keys)] if there is None else there
         order.names, order.keys = made._keys, ref(keys)
         made._key_columns = keys
         for one in own - _own(keys):
@@ -63,6 +82,18 @@ def reordered(made: Table, *olds: Table) -> Table:
     for one in own:
         _orders[one] = order
     return made
+
+
+def _picked_alike(own: Iterable[Expr], known: Iterable[RowOrder]) -> RowOrder:
+    # The order of rows that were picked alike from other columns of a table, or a new one.
+    order = RowOrder()
+    for one in own:
+        if isinstance(one, Index | Compress | Pick | Taken):
+            how = (one.operands[1:], repr(getattr(one, "key", None)))
+            for other in known:
+                order = other.derived.setdefault(how, order)
+            break
+    return order
 
 
 def of_rows(table: Table, column: Any) -> Any:
@@ -126,6 +157,31 @@ def check_rows(*nodes: Expr) -> None:
         raise ShapeError(_of_other_keys("a column", *pair) or text)
 
 
+def check_rows_of(X: Any, values: Any, what: str) -> None:
+    """Refuse values for the rows of a matrix or table that are of a table which has them in another order.
+
+    Raises
+    ------
+    ShapeError
+        With the way.
+    """
+    if not _orders:
+        return
+    own = _own(X) if hasattr(X, "_key_columns") else _expressions(X)
+    if not own:
+        return
+    rows, others = ({*_rows_of(one, X.shape[0], ())} for one in (own, _expressions(values)))
+    if not any(one in _orders for one in rows | others):
+        return
+    pair = next(((one, two) for one in rows for two in others if _are_in_other_orders(one, two)), None)
+    if pair is not None:
+        text = (
+            f"{what} is of a table whose rows are in another order than those of X: make both of one table's "
+            "columns; np.asarray(column) is taken by position"
+        )
+        raise ShapeError(_of_other_keys(what, *pair) or text)
+
+
 def check_keys(table: Table, other: Table, what: str) -> None:
     """Refuse tables of which one is groups' results, and the other has no equal keys.
 
@@ -180,35 +236,82 @@ def _are_equal(keys: Table, others: Table) -> bool:
 
 def _rows_of(nodes: Iterable[Expr], length: int, own: Iterable[Expr]) -> Iterator[Expr]:
     # What values are made of, row by row, but for a table's own columns and what these are made of.
-    waiting = list(nodes)
-    seen = {*own, *waiting}
+    waiting = [(one, 0, False) for one in nodes]  # where rows lie along an axis, perhaps the last one first
+    seen = {*own, *nodes}
     most = len(seen) + _FAR  # also of a table of many columns
-    waiting = [one for one in waiting if one not in own]
+    waiting = [one for one in waiting if one[0] not in own]
     while waiting and len(seen) < most:
-        node = waiting.pop()
-        yield node
-        if node not in _orders:  # beyond lies another order
-            new = [one for one in _row_by_row(node, length) if one not in seen]
-            seen.update(new)
-            waiting += new
+        node, axis, is_reversed = waiting.pop()
+        if not is_reversed:
+            yield node
+        if is_reversed or node not in _orders:  # beyond lies another order
+            for one, place in _row_by_row(node, axis):
+                if one not in seen and 0 <= place < one.ndim and one.shape[place] == length:
+                    seen.add(one)
+                    waiting.append((one, place, is_reversed ^ _is_reversal(node, axis)))
 
 
-def _row_by_row(node: Expr, length: int) -> list[Expr]:
-    # What each value is made of, row by row. What is looked up is of the rows of the places, unless these are
-    # numbers alone, as those of a shift.
+def _row_by_row(node: Expr, axis: int) -> Iterable[tuple[Expr, int]]:
+    # What lines across an axis are made of: operands, and the axes along which these have them in one order.
     operands = node.operands
-    if isinstance(node, Pick | Taken) and node.ndim == 1 and len(operands) == 2:
-        operands = operands[:1] if _is_of_numbers(operands[1]) else operands[1:]
-    elif isinstance(node, Search):
-        operands = operands[1:]
-    elif not isinstance(node, Elementwise | Scan | AssociativeScan | Running):
-        return []
-    return [one for one in operands if one.shape[:1] == (length,)]
+    match node:
+        case Elementwise() | Broadcast():
+            return [(one, axis - (node.ndim - one.ndim)) for one in operands]
+        case (
+            Concatenate() | Regrid() | Scan() | AssociativeScan() | Recurrence() | Running() | WindowRolled()
+        ):
+            return [(one, axis) for one in operands]
+        case Codes() | PutAlong() | Expand() | Compress() | MapBlocks():
+            return [(one, axis) for one in operands]
+        case Interpolate() | Put() | Convolve():
+            return [(operands[0], axis)]
+        case NearestRows() | RowDistances() | RowExtremes() if axis == 0:
+            return [(operands[0], 0)]
+        case Search() | Member() | Picked():
+            return [(operands[1], axis)]
+        case MatMul(left=left, right=right):
+            return [(left, 0)] if axis == 0 and left.ndim == 2 else [(right, 1)]
+        case (
+            Reduce(axes=axes, keepdims=keepdims)
+            | Extreme(axes=axes, keepdims=keepdims)
+            | Fold(axes=axes, keepdims=keepdims)
+        ):
+            kept = [one for one in range(operands[0].ndim) if keepdims or one not in axes]
+            return [(operands[0], kept[axis])]
+        case Quantiles(wanted=wanted):
+            return [(operands[0], axis - len(wanted.shape))]
+        case Transpose(axes=axes):
+            return [(operands[0], axes[axis])]
+        case Reshape(operand=operand):
+            before = prod(node.shape[:axis])
+            return [(operand, one) for one in range(operand.ndim) if prod(operand.shape[:one]) == before]
+        case Index(key=key):
+            found = [one for one, part in enumerate(key) if part is None or isinstance(part, slice)][axis]
+            is_whole = _is_whole(key[found], node.shape[axis]) or _is_reversal(node, axis)
+            return [(operands[0], found - key[:found].count(None))] if is_whole else []
+        case Pick(axis=0) | Taken() if len(operands) == 2 and axis == 0:
+            # What is looked up is of the rows of the places, unless these are numbers alone, as of a shift.
+            return [(operands[0] if _is_of_numbers(operands[1]) else operands[1], 0)]
+        case Pick(axis=other) | TakeAlong(axis=other) if axis < other:
+            return [(operands[0], axis)]
+    return []
+
+
+def _is_whole(part: Any, length: int) -> bool:
+    return isinstance(part, slice) and part.indices(length) == (0, length, 1)
+
+
+def _is_reversal(node: Expr, axis: int) -> bool:
+    if not isinstance(node, Index):
+        return False
+    part = [one for one in node.key if one is None or isinstance(one, slice)][axis]
+    length = node.shape[axis]
+    return part is not None and part.indices(length) == (length - 1, -1, -1)
 
 
 def _is_of_numbers(places: Expr) -> bool:
     found = list(islice(topological([places]), _FAR))
-    return all(isinstance(one, Create | Literal) for one in found if not one.operands)
+    return all(isinstance(one, Create) or one.ndim == 0 for one in found if not one.operands)
 
 
 def _own(table: Table) -> set[Expr]:

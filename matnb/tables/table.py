@@ -250,7 +250,7 @@ class Table(FrameMethods):
     def _rows(self, key: Any) -> Table:
         made = Table({name: one[key] for name, one in self._columns.items()}, self._complete)
         made._keyed(self._keys)
-        is_other = isinstance(key, DistArray) and (key.dtype.kind in "iu" or len(made) < len(self))
+        is_other = len(made) < len(self) or (isinstance(key, DistArray) and key.dtype.kind in "iu")
         return reordered(made, self) if is_other or made._keys else made
 
     def _replaced(self, columns: Mapping[str, DistArray | Column]) -> Table:
@@ -605,7 +605,8 @@ class Table(FrameMethods):
             if length <= _MOST_WHOLE:
                 parts = [self]
             else:
-                parts = [self._rows(slice(0, _SHOWN)), self._rows(slice(length - _SHOWN, length))]
+                ends = slice(0, _SHOWN), slice(length - _SHOWN, length)
+                parts = [Table({name: one[end] for name, one in self._columns.items()}) for end in ends]
             handles = [handle for part in parts for handle in part._handles() if len(part)]
             if handles:
                 evaluator().persist([one.expression for one in handles])

@@ -28,6 +28,7 @@ from matnb.lazy.foreign_names import (
     instead_of,
     is_in_matplotlib,
     is_scipys_operand,
+    raise_what_is_hidden,
     refuse_dask,
     refuse_dense,
     refuse_dense_parts,
@@ -486,6 +487,7 @@ class Values(Known):
         return facts.value if facts.value and not facts.sparse else array_text(facts)
 
     def __format__(self, spec: str) -> str:
+        raise_what_is_hidden()
         if spec and self.shape and self.size != 1:
             raise NotScalarError(
                 f"the format {spec!r} is for one number, and an array of shape {self.shape} has {self.size}: "

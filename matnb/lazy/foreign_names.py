@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.errors import TooLargeError, UnsupportedError, warn, ways
+from matnb.errors import MatnbError, TooLargeError, UnsupportedError, warn, ways
 from matnb.lazy.registry import FUNCTIONS, implements
 from matnb.pictures.quantities import bytes_text
 
@@ -143,6 +143,16 @@ def tell_dense(shape: tuple[int, ...], size: int) -> None:
             f"SciPy takes the sparse array of shape {shape} as a dense one of {bytes_text(size)} here: give "
             "it x.to_scipy(), which stays sparse"
         )
+
+
+def raise_what_is_hidden() -> None:
+    """Raise an error of ours again where SciPy is about to raise its own, with a text of the array.
+
+    Its sparse arrays do where they are made of what cannot become NumPy's, as in spsolve.
+    """
+    hidden = sys.exc_info()[1]
+    if isinstance(hidden, MatnbError) and asks("scipy.sparse"):
+        raise hidden
 
 
 def refuse_lost_edges() -> NoReturn:

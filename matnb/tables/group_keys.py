@@ -49,7 +49,8 @@ def groupby(
         "W" (to Sunday, whose date it has), "MS", "QS" and "YS", which are called by their first day, and
         "ME", "QE" and "YE", by their last. They are the bins of pandas' Grouper: those of several, such as
         "7D" or "5h", are counted from the day of the first time. Steps in which there is no row are no
-        groups. Steps of durations are counted from zero.
+        groups; ``to_pandas().set_index("pickup").asfreq("D")`` of a result has them. Steps of durations are
+        counted from zero.
     keys
         Further keys with names of their own: ``hour=t["pickup"].dt.hour``.
     as_index
@@ -146,7 +147,10 @@ def _key_of(table: Table, given: Any) -> tuple[str, AnyColumn]:
     if not isinstance(given, Column | DistArray | np.ndarray):
         if hasattr(given, "freq") and isinstance(key := getattr(given, "key", None), str):  # pandas' Grouper
             freq = getattr(given.freq, "freqstr", "D")
-            raise OptionError(f"groupby of a Grouper: write t.groupby({key!r}, freq={freq!r})")
+            raise OptionError(
+                f"groupby of a Grouper: write t.groupby({key!r}, freq={freq!r}), without steps that no row "
+                f"has; to_pandas().set_index({key!r}).asfreq({freq!r}) of the result has these, too"
+            )
         if hasattr(given, "categories") or hasattr(given, "cat"):
             raise OptionError(
                 'groupby of categories: write t.groupby(bin=np.digitize(t["fare"], bins, right=True)), which '

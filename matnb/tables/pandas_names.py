@@ -36,7 +36,7 @@ OF_TABLES = ways(
         "iterrows itertuples iter_rows": "t.to_pandas().itertuples(); column arithmetic needs no loop",
         "sort": 't.sort_values(columns, na_position="first"), as polars does, or t.sort_values(columns)',
         "top_k": "t.nlargest(n, columns)",
-        "resample": 't.groupby("pickup", freq="D"), of steps in which there are rows',
+        "resample": 't.groupby("pickup", freq="D"), without steps that no row has',
         "bottom_k": "t.nsmallest(n, columns)", "join": 't.merge(other, on="zone", how="left")',
         "set_index index": 't[t["id"] == value]: a table has no index, and rows are picked by their values',
         "append extend vstack": "mn.concat([t, u])", "T transpose": "t.to_matrix(columns).T",
@@ -170,7 +170,7 @@ OF_GROUPS = dict.fromkeys(
     {
         "apply pipe map": 'groups["tip"].agg(["mean", "max"]), or a loop: for key, rows in groups',
         "resample": 't.with_columns(day=t["pickup"].dt.floor("D")).groupby(["zone", "day"]), '
-        "of steps in which there are rows",
+        "without steps that no row has",
         "groups indices": "{key: rows for key, rows in groups}",
         "describe": 'groups["tip"].agg(["count", "mean", "std", "min", "median", "max"])',
         "nlargest": 't.sort_values("tip", ascending=False).groupby("zone").head(n)',

@@ -69,7 +69,7 @@ class Pivot(DistArray):
     element keep the labels, and so do products with a diagonal matrix; products of two pivots have the row
     labels of the first and the column labels of the second. A pivot is combined with another, with a graph,
     or with a vector of either only if the labels are the same, and graph algorithms refuse one whose rows
-    have other labels than its columns.
+    have other labels than its columns. Pairs that no row has are 0 in all of these, also in ``mean(axis=0)``.
 
     Attributes
     ----------

@@ -430,8 +430,9 @@ class Table(FrameMethods):
         values
             The numeric column to store; None counts rows. Missing values are skipped: where rows have no
             others, sums are 0 and what else is combined is NaN, stored, as in pandas. Rows and columns
-            without any value are left out. Elements without rows are not stored: they are 0, and NaN in
-            ``to_pandas()`` but for sums and counts.
+            without any value are left out. Elements without rows are not stored: they are 0, also in
+            ``P.mean(axis=0)`` of means, and NaN in ``to_pandas()`` but for sums and counts:
+            ``P.to_pandas().mean()`` leaves them out.
         combine
             How several values for one element are combined: "sum", in the dtype of ``np.sum``, "min", "max",
             "first", "last", or "error" to raise; also "mean", "median", "std" and other methods of groups.

@@ -332,9 +332,24 @@ def test_groupers_and_bins_of_pandas_are_told_as_groups() -> None:
     ):
         with pytest.raises(MatnbError, match="write t") as told:
             t.groupby(by)
-        way = re.search(r"t\.groupby\(.*\)", str(told.value))
+        way = re.search(r"t\.groupby\(.*?\)(?=, w)", str(told.value))
         assert way is not None
         assert eval(way[0], {"t": t, "np": np, "bins": bins})["fare"].sum()["fare"].tolist() == sums.tolist()
+
+
+def test_what_grouper_says_of_steps_without_rows() -> None:
+    days = pd.to_datetime(["2024-01-01", "2024-01-04", "2024-01-04"])
+    frame = pd.DataFrame({"at": days, "fare": [1.0, 2.0, 3.0]})
+    t = mn.table(frame)
+    with pytest.raises(MatnbError, match="without steps that no row has") as told:
+        t.groupby(pd.Grouper(key="at", freq="D"))
+    found = re.search(r"t\.groupby\(.*?\)(?=, w)", str(told.value))
+    rest = re.search(r"to_pandas\(\).*asfreq\(.*?\)", str(told.value))
+    assert found is not None
+    assert rest is not None
+    made = eval(f"{found[0]}['fare'].mean().{rest[0]}", {"t": t})
+    wanted = frame.groupby(pd.Grouper(key="at", freq="D"))[["fare"]].mean()
+    pd.testing.assert_frame_equal(made, wanted, check_index_type=False, check_column_type=False)
 
 
 ORDER = ["S", "M", "L"]

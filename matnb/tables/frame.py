@@ -199,8 +199,10 @@ class FrameMethods:
         numbers: Any = [(name, one) for name, one in values if is_number(one) and one.dtype.kind != "b"]
         return self._replaced({name: np.clip(one, lower, upper) for name, one in numbers})
 
-    def round(self: _Frame, decimals: int | Mapping[str, int] = 0) -> Table:
+    def round(self: _Frame, decimals: int | Mapping[str, int] = 0, out: None = None) -> Table:
         """Return the table with floats rounded, to as many places in all columns or by a dict of columns."""
+        if out is not None:
+            raise OptionError("round: a table is not written to: leave out= out")
         places = decimals if isinstance(decimals, Mapping) else dict.fromkeys(self._named(None), decimals)
         return self._replaced(
             {

@@ -343,6 +343,8 @@ class TableGroups(GroupRows):
 
     def _each(self, method: str, q: float = 0.5, numeric_only: bool = False) -> Table:
         table, known = self._grouped()
+        if not self._values:
+            raise DTypeError(f"{method} of no column: there is none beside the keys; size() counts rows")
         is_of_numbers = numeric_only or method in OF_NUMBERS
         names = [name for name in self._values if not is_of_numbers or has_numbers(table[name], method)]
         if numeric_only:

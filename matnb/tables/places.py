@@ -119,7 +119,7 @@ def _taken(table: Any, rows: Any, columns: str | list[str], masks_only: bool = F
             return _value(part, place)
         one = part._rows(slice(place, place + 1))
         one._computed()
-        return Record({name: _value(column, 0) for name, column in one.items()})
+        return Record({name: _value(column, 0) for name, column in one.items()}, one._keys)
     if not isinstance(rows, slice):
         rows = asarray(rows.__matnb_mask__() if isinstance(rows, MaskedColumn) else rows)
         if rows.dtype.kind != "b":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,8 @@ class Record(NDArrayOperatorsMixin, Mapping[str, Any]):
     """A value for each column of a table, such as their means, or those of one row.
 
     ``r["fare"]`` is one of them; comparisons and arithmetic give another record, ``r[r > 0]`` those where a
-    record of booleans is True, and ``np.asarray(r)`` all of them.
+    record of booleans is True, and ``np.asarray(r)`` all of them. Keys of groups, in a row of their results,
+    are left alone by arithmetic and left out by statistics, as in the table.
 
     Examples
     --------
@@ -38,8 +39,8 @@ class Record(NDArrayOperatorsMixin, Mapping[str, Any]):
 
     __hash__ = None  # type: ignore[assignment]  # it compares value by value
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = dict(values)
+    def __init__(self, values: Mapping[str, Any], keys: Sequence[str] = ()) -> None:
+        self._values, self._keys = dict(values), keys
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, Record):
@@ -56,52 +57,57 @@ class Record(NDArrayOperatorsMixin, Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def _beside_keys(self) -> npt.NDArray[Any]:
+        return np.array([one for name, one in self._values.items() if name not in self._keys])
+
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.array(list(self._values.values()), dtype)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__" or options or ufunc.nout != 1:
             return NotImplemented
-        names = next(list(one) for one in inputs if isinstance(one, Record))
+        first = next(one for one in inputs if isinstance(one, Record))
+        names = list(first)
         if any(isinstance(one, Record) and set(one) != set(names) for one in inputs):
             raise ColumnError("the records have values of other columns")
-        return Record(
-            {
-                name: ufunc(*(one._values[name] if isinstance(one, Record) else one for one in inputs))
-                for name in names
-            }
-        )
+        made = {
+            name: ufunc(*(one._values[name] if isinstance(one, Record) else one for one in inputs))
+            for name in names
+            if name not in first._keys
+        }
+        return Record({**first._values, **made}, first._keys)
 
     def __bool__(self) -> bool:
         raise OptionError("the truth value of a record is ambiguous: use .any() or .all()")
 
     def sum(self) -> Any:
         """Return the sum of the values."""
-        return np.asarray(self).sum()
+        return self._beside_keys().sum()
 
     def min(self) -> Any:
         """Return the least value."""
-        return np.asarray(self).min()
+        return self._beside_keys().min()
 
     def max(self) -> Any:
         """Return the greatest value."""
-        return np.asarray(self).max()
+        return self._beside_keys().max()
 
     def mean(self) -> Any:
         """Return the mean of the values."""
-        return np.asarray(self).mean()
+        return self._beside_keys().mean()
 
     def any(self) -> bool:
         """Return whether any value is true."""
-        return bool(np.asarray(self).any())
+        return bool(self._beside_keys().any())
 
     def all(self) -> bool:
         """Return whether all values are true."""
-        return bool(np.asarray(self).all())
+        return bool(self._beside_keys().all())
 
     def round(self, decimals: int = 0) -> Record:
         """Return the values rounded."""
-        return Record({name: np.round(one, decimals) for name, one in self._values.items()})
+        made = {name: np.round(one, decimals) for name, one in self._values.items() if name not in self._keys}
+        return Record({**self._values, **made}, self._keys)
 
     def sort_values(self, ascending: bool = True) -> Record:
         """Return the record ordered by its values, NaN last."""

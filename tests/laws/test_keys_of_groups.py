@@ -67,6 +67,7 @@ COMPUTED: list[Callable[[Any], Any]] = [
     lambda g: g.dropna(),
     lambda g: np.sqrt(np.abs(g)),
     lambda g: np.add(g, 1),
+    lambda g: np.round(g / 3, 1),
     lambda g: np.maximum(3, g),
     lambda g: np.float64(3) * g,
     lambda g: np.int64(3) - g,
@@ -188,3 +189,23 @@ def test_keys_are_values_where_they_are_named() -> None:
     assert (g.rename(columns={"year": "y"}) / 2)["y"].tolist() == [2023, 2024, 2025]
     with pytest.raises(DTypeError, match=r"column 'city'.*t\['n'\] selects"):
         mn.table(FRAME)[["city", "n"]] / 2
+
+
+@pytest.mark.parametrize("group", GROUPED)
+def test_rows_have_keys_that_are_left_alone(group: Callable[[Any], Any]) -> None:
+    made, frame = group(mn.table(FRAME)), group(FRAME)
+    row, expected = made.iloc[0], frame.iloc[0]
+    for compute in (lambda row: row / 10, lambda row: 1 - row, lambda row: row.round(1) + row):
+        found = compute(row)
+        assert list(found) == list(row)
+        assert {name: found[name] for name in expected.index} == dict(compute(expected))
+        assert all(found[name] == row[name] for name in row if name not in expected.index)
+    for reduce in (lambda row: row.sum(), lambda row: row.max(), lambda row: (row > 1).any()):
+        assert reduce(row) == reduce(expected)
+
+
+def test_groups_without_a_column_beside_the_keys_say_so() -> None:
+    g = mn.table(FRAME).groupby("year")[["n"]].sum()
+    with pytest.raises(DTypeError, match=r"sum of no column: there is none beside the keys; size\(\) counts"):
+        g.groupby("n").sum()
+    assert g.groupby("n").size()["size"].tolist() == [1, 1, 1]

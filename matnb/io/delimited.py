@@ -57,6 +57,7 @@ from matnb.io.texts import (
     WHOLE,
     WIDER,
     WITH_OFFSET,
+    WORDS,
     Marks,
     MissingTexts,
     NaValues,
@@ -68,6 +69,7 @@ from matnb.io.texts import (
     present,
     values_in,
     without_numbers,
+    words_among,
 )
 
 if TYPE_CHECKING:
@@ -89,7 +91,6 @@ _SAYS = {
     "duration[us]": "a duration such as 1 days 02:03:04",
     "duration[ns]": "a duration such as 1 days 02:03:04",
 }
-_WORDS, _MOST_WORDS = "^[^0-9]{1,20}$", 5  # that may stand for no value, and how many an error names
 _INTEGERS, _NUMBERS = ("int64", "uint64"), ("int64", "uint64", "float64")
 
 
@@ -516,7 +517,7 @@ class CsvTable(TableSource):
         return None, low
 
 
-def _reason(table: CsvTable, name: str, word: str, value: str, texts: pyarrow.Array | tuple[()] = ()) -> str:
+def _reason(table: CsvTable, name: str, word: str, value: str, texts: pyarrow.Array | None = None) -> str:
     # Why a text is no value of its column, of which it is the first of some texts.
     is_asked = name in dict(table.wanted)
     said = f"{shown(value.encode())} in column {name!r}"
@@ -545,23 +546,11 @@ def _reason(table: CsvTable, name: str, word: str, value: str, texts: pyarrow.Ar
         )
     elif word in _NUMBERS and re.match(POINTS, value) and table.marks == Marks(","):
         ways.insert(0, 'thousands="." reads such numbers')
-    elif re.match(_WORDS, value):
-        codes = [value] if word == "bool" else _words_among(table, name, texts) or [value]
+    elif re.match(WORDS, value):
+        codes = [value] if word == "bool" else words_among(texts, table.missing.of(name).words) or [value]
         it = "it" if len(codes) == 1 else "them"
         ways.insert(0, f"na_values={codes!r} takes {it} as missing")
     return f"{said} is not {_SAYS[word]}; {', '.join(ways)}"
-
-
-def _words_among(table: CsvTable, name: str, texts: pyarrow.Array | tuple[()]) -> list[str]:
-    # The first texts that no number, date or time is written as, and that may stand for no value.
-    if not len(texts):
-        return []
-    from pyarrow import compute
-
-    distinct = compute.unique(present(compute.utf8_trim_whitespace(texts), table.missing.of(name).words))
-    is_word = compute.match_substring_regex(distinct, _WORDS)
-    found = distinct.filter(compute.and_not(is_word, compute.match_substring_regex(distinct, NUMBER)))
-    return found.drop_null()[:_MOST_WORDS].to_pylist()  # type: ignore[no-any-return]  # strings
 
 
 def _first_code(texts: pyarrow.Array) -> int | None:

@@ -40,6 +40,7 @@ CODE = "^0[0-9]+$"  # whole numbers that may be codes, such as ZIP codes
 DECIMAL_COMMA = r"^[+-]?[0-9]{1,3}(\.[0-9]{3})*,[0-9]+$|^[+-]?[0-9]+,[0-9]+$"
 POINTS = r"^[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]+)?$"  # between thousands, as may be
 SYMBOL = r"^[-–—.…?*#~/\\]{1,4}$"  # that may stand for no value  # noqa: RUF001
+WORDS, _MOST_WORDS = "^[^0-9]{1,20}$", 5  # that may stand for no value, and how many are told
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _ODD_INTEGER = r"^(-0+|[+-]?0[xX].*)$"  # a zero with a sign is a float's; Arrow takes sixteens for integers
 EXACT = 2**53  # up to which a double holds each whole number
@@ -184,6 +185,19 @@ def present(texts: pyarrow.Array, words: Sequence[str]) -> pyarrow.Array:
     from pyarrow import compute
 
     return compute.if_else(compute.is_in(texts, strings(words)), None, texts) if words else texts
+
+
+def words_among(texts: pyarrow.Array | None, missing: Sequence[str]) -> list[str]:
+    """Return the first few texts that no number and no date is written as, and that are not missing."""
+    if texts is None:
+        return []
+    from pyarrow import compute
+
+    distinct = compute.unique(present(compute.utf8_trim_whitespace(texts), missing)).drop_null()
+    is_word = compute.match_substring_regex(distinct, WORDS)
+    is_float = compute.match_substring_regex(distinct, "(?i)^[+-]?(inf(inity)?|nan)$")
+    found = distinct.filter(compute.and_not(is_word, is_float))
+    return found[:_MOST_WORDS].to_pylist()  # type: ignore[no-any-return]  # strings
 
 
 def strings(texts: Sequence[str | None]) -> pyarrow.Array:

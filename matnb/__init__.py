@@ -244,8 +244,10 @@ def _instead_of(name: str) -> str:
     for words in (graph._INSTEAD, linalg._INSTEAD, learn._INSTEAD):
         if name in words:
             return words[name]
-    if name in dir(_np):
+    if name in dir(_np) and callable(getattr(_np, name)):
         return f"docs/coverage.md lists what there is; compute first: np.{name}(x.compute())"
+    if name in dir(_np) and isinstance(getattr(_np, name), type(_np)):
+        return f"np.{name} is a module for NumPy's arrays: give its functions x.compute()"
     own = graph._instead_of(name) or _own_of_another(name)
     return own or errors.meant(name, known, lambda one: known[str(one)])
 

@@ -33,7 +33,15 @@ from matnb.io.columns import (
 from matnb.io.csv_inference import type_of_dtype, with_types
 from matnb.io.delimited import CsvTable
 from matnb.io.files import File, near_file
-from matnb.io.source import READERS, Piece, Source, in_words_of, open_header, open_source
+from matnb.io.source import (
+    READERS,
+    Piece,
+    Source,
+    in_words_of,
+    open_header,
+    open_source,
+    refuse_elsewhere,
+)
 from matnb.io.texts import arrow_type, values_in
 
 Where: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -385,6 +393,9 @@ def keyed_paths(
         suffixes = tuple(suffix for one in kinds for suffix in READERS[one].suffixes)
         found = [os.path.join(path, name) for name in _names_in(local, "" if kind else suffixes)]
         if not found:
+            refuse_elsewhere(
+                path, "x.zarr" if {".zarray", ".zgroup", "zarr.json"} & {*os.listdir(local)} else local
+            )
             rows = [end for one in ("svmlight", "lda-c", "npz", "npy") for end in READERS[one].suffixes]
             way = (
                 "; mn.sources.files(path, batch_size=n) gives batches of the rows in the files that are here"

@@ -18,7 +18,7 @@ import numpy as np
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Region
 from matnb.errors import FileFormatError, OptionError, suggestion
-from matnb.io.files import find_file
+from matnb.io.files import File, find_file
 
 ROW_ENTRIES = 4  # what a row costs in a product with a vector, beside its entries: 3.8 ns to 0.8 an entry
 _NUMBERS = np.dtype(np.int64)
@@ -307,11 +307,8 @@ def open_header(path: str | os.PathLike[str], kind: str | None, options: Mapping
     found = READERS.get(kind) if kind is not None else _by_suffix(file.name)
     if found is None:
         known = {one.kind: f"{one.kind!r} ({' '.join(one.suffixes[:4])})" for one in READERS.values()}
-        tables = {f"mn.table(pandas.{way}) makes a table": one for way, one in _ELSEWHERE.items()}
-        arrays = {f"mn.asarray({way}) makes an array": one for way, one in _ARRAYS_ELSEWHERE.items()}
-        for way, suffixes in (tables | arrays).items():
-            if kind is None and file.name.lower().endswith(suffixes):
-                raise OptionError(f"{file.shown}: is not read here; {way} of it")
+        if kind is None:
+            refuse_elsewhere(file.shown, file.name, _netcdf_suffixes(file))
         wrong = f"no kind {kind!r}" if kind is not None else "no reader for this suffix"
         near = suggestion(kind, known, "give kind= as one of", lambda one: known[str(one)])
         raise OptionError(f"{file.shown}: {wrong}; {near}")
@@ -322,6 +319,30 @@ def open_header(path: str | os.PathLike[str], kind: str | None, options: Mapping
             raise OptionError(f"{file.shown}: no option {option!r} for kind {found.kind!r}; {near}")
     file.check_readable()
     return found.open(file, **named)
+
+
+def refuse_elsewhere(shown: object, name: str, netcdf: tuple[str, ...] = ()) -> None:
+    """Raise where another library reads what has a name; one with these last suffixes is a file of NetCDF-3.
+
+    Raises
+    ------
+    OptionError
+        With what to write.
+    """
+    tables = {f"mn.table(pandas.{way}) makes a table": one for way, one in _ELSEWHERE.items()}
+    arrays = {_NETCDF: netcdf, **_ARRAYS_ELSEWHERE}
+    arrays = {f"mn.asarray({way}) makes an array": one for way, one in arrays.items()}
+    for way, suffixes in (tables | arrays).items():
+        if name.lower().endswith(suffixes):
+            raise OptionError(f"{shown}: is not read here; {way} of it")
+
+
+def _netcdf_suffixes(file: File) -> tuple[str, ...]:
+    # Of files that say in their first bytes that HDF5 does not read them.
+    if not file.name.lower().endswith(_OF_NETCDF):
+        return ()
+    with file.open() as opened:
+        return _OF_NETCDF if opened.read(3) == b"CDF" else ()
 
 
 def in_words_of(words: Mapping[str, str], options: Mapping[str, object]) -> dict[str, object]:
@@ -352,8 +373,10 @@ _ELSEWHERE = {
     "read_fwf(path)": (".fwf",),
     "read_pickle(path)": (".pkl", ".pickle"),
 }
+_OF_NETCDF = (".nc", ".nc4", ".cdf")
+_NETCDF = 'scipy.io.netcdf_file(path, mmap=False).variables["name"][:]'
 _ARRAYS_ELSEWHERE = {
-    'h5py.File(path)["name"]': (".h5", ".hdf5", ".hdf", ".nc"),
+    'h5py.File(path)["name"]': (".h5", ".hdf5", ".hdf", *_OF_NETCDF),
     'zarr.open(path)["name"]': (".zarr", ".zarr.zip"),
     'scipy.io.loadmat(path)["name"]': (".mat",),
     "matplotlib.image.imread(path)": (".png", ".jpg", ".jpeg", ".tif", ".tiff"),

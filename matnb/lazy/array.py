@@ -889,8 +889,7 @@ class DistArray(Methods, Operators, Values):
     def __setitem__(self, key: object, value: object) -> None:
         from matnb.lazy.indexing.getitem import written
 
-        version = written(self._expression, key, value)
-        self._become(small_parts.written(version, self._expression, key))
+        self._become(small_parts.written(written(self._expression, key, value), self._expression, key))
 
     def fill(self, value: object) -> None:
         """Set every element to one value, converted as in an assignment.

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import scipy.io
 from bad_files import BAD, GOOD, REAL
 
+import matnb as mn
 from matnb.errors import FileFormatError, MissingFileError, OptionError
 from matnb.io.source import open_source
 from matnb.ops.creation import read_here
@@ -87,6 +89,34 @@ def test_bad_options_name_what_there_is(write_file):
         OptionError, match=r"a\.xls: is not read here; mn\.table\(pandas\.read_excel\(path\)\)"
     ):
         open_source(write_file("a.xls", "x"))
+    for name, start in (("a.nc", "x"), ("b.nc4", "x"), ("c.hdf5", "x")):
+        with pytest.raises(OptionError, match=r"mn\.asarray\(h5py\.File\(path\)"):
+            open_source(write_file(name, start))
+
+
+def test_files_of_netcdf_3_are_scipys(tmp_path):
+    for name in ("a.nc", "a.cdf"):
+        path = tmp_path / name
+        with scipy.io.netcdf_file(path, "w") as file:
+            file.createDimension("time", 3)
+            file.createVariable("sst", "f4", ("time",))[:] = [1, 2, 3]
+        told = r'mn\.asarray\(scipy\.io\.netcdf_file\(path, mmap=False\)\.variables\["name"\]\[:\]\)'
+        with pytest.raises(OptionError, match=told):
+            mn.load(path)
+        with mn.start(engine="interpret"):
+            read = mn.asarray(scipy.io.netcdf_file(path, mmap=False).variables["sst"][:])
+            assert read.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("folder", "name"), [("a.zarr", "x"), ("b", ".zgroup"), ("c", "zarr.json")])
+def test_folders_of_zarr_are_zarrs(tmp_path, folder, name):
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / name).write_text("{}")
+    with pytest.raises(OptionError, match=r"mn\.asarray\(zarr\.open\(path\)"):
+        mn.load(tmp_path / folder)
+
+
+def test_options_of_readers_name_what_there_is(write_file):
     for option in ({"relabel": 1}, {"directed": "no"}, {"duplicates": "count"}, {"self_loops": "double"},
                    {"num_vertices": 3}, {"relabel": False, "num_vertices": -1},
                    {"weights": "third"}):  # fmt: skip

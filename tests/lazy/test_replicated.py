@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+import scipy.ndimage
 from results import check, value
 
 import matnb as mn
@@ -82,3 +83,13 @@ def test_replicated_refuses_what_it_cannot_call():
     with pytest.raises(KernelError, match="<lambda> raised IndexError"):
         value(bad)
     assert isinstance(bad.expression.operands[0], Replicated)
+
+
+def test_images_are_filtered_whole() -> None:
+    def smooth(images: np.ndarray) -> np.ndarray:
+        return scipy.ndimage.gaussian_filter(images, 2, axes=(-2, -1))
+
+    stack = np.random.default_rng(0).random((4, 40, 60))
+    images, image = mn.asarray(stack, blocks=(2, 2, 2)), mn.asarray(stack[0], blocks=(2, 2))
+    np.testing.assert_array_equal(mn.map_blocks(smooth, images, align="rows"), smooth(stack))
+    np.testing.assert_array_equal(mn.replicated(smooth, image), smooth(stack[0]))

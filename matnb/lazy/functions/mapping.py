@@ -54,7 +54,9 @@ def map_blocks(
 
     matnb decides how an array is split into blocks, and may change it to balance load. A function whose
     result for a row depends on the rest of the block, such as ``block - block.mean()``, gives results that
-    depend on the split.
+    depend on the split. So does a filter that looks at neighbors, such as ``scipy.ndimage.gaussian_filter``:
+    it leaves seams where blocks meet. For a stack of images ``align="rows"`` keeps each image whole; one
+    image of up to 64 MB is filtered whole by ``mn.replicated(fn, image)``.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ def test_the_first_call_of_a_kernel_in_a_process_is_marked() -> None:
         for number in range(100):
             timed.clear()
             (A @ np.arange(number, number + 1000.0)).compute()
-            marks.append([task.compiled for task in timed if task.kind.name == "product"])
+            marks.append([task.compiled for task in timed if task.kind == "product"])
         # SciPy does the first ones, until it had as much to do as the compiler has.
         assert (marks[0], marks[-1]) == ([True], [False])
         assert finished[-1].imbalance == 1.0

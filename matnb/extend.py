@@ -22,7 +22,7 @@ from matnb.events import TaskTimed
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite
 from matnb.io.files import File
-from matnb.io.source import Found, Piece, PlainSource, Source, reader
+from matnb.io.source import Piece, PlainSource, Source, SourceFacts, reader
 from matnb.io.whole import WholeFile
 from matnb.lazy.array import DistArray, expression_of, wrap
 from matnb.lazy.loop import converging
@@ -49,7 +49,6 @@ __all__ = [
     "Expr",
     "ExprGraph",
     "File",
-    "Found",
     "Grid",
     "HistorySection",
     "Kind",
@@ -64,6 +63,7 @@ __all__ = [
     "Run",
     "RunListener",
     "Source",
+    "SourceFacts",
     "TaskTimed",
     "TaskWriter",
     "Uses",

@@ -33,7 +33,7 @@ from bad_files import GOOD, csr, npy, npz, saved
 from matnb.blocks.formats import to_numpy
 from matnb.blocks.grid import whole
 from matnb.errors import FileContentWarning, MatnbError
-from matnb.io.source import READERS, Found, open_source
+from matnb.io.source import READERS, SourceFacts, open_source
 
 SECONDS = 10.0  # of one file, some hundred times what is taken
 ROOM_BYTES = 96 << 20  # beside what a file may take: the interpreter grows too, while it is read
@@ -51,7 +51,7 @@ class Outcome:
 
     name: str
     how: str
-    found: Found | None = None
+    found: SourceFacts | None = None
     values: np.ndarray | None = None
 
 
@@ -223,7 +223,7 @@ def _attempt(path: Path) -> Outcome:
     source = open_source(path)
     parsed = [source.parse(piece) for piece in source.pieces(2)]
     context = source.merge([source.summary(one) for one in parsed])
-    found: Found = context.found
+    found: SourceFacts = context.found
     if np.prod([float(length) for length in found.shape]) > MOST_ELEMENTS:
         return Outcome(path.name, "large", found)
     for region in whole(found.shape).regions():

@@ -9,18 +9,18 @@ import numpy as np
 from matnb.blocks.formats import to_numpy
 from matnb.blocks.grid import Grid, regular
 from matnb.io.columns import ColumnSource, TableSource
-from matnb.io.source import Found, Source
+from matnb.io.source import Source, SourceFacts
 from matnb.ops.creation import read_blocks
 
 
-def read_whole(source: Source, num_pieces: int = 1, counts: int = 1) -> tuple[Found, np.ndarray]:
+def read_whole(source: Source, num_pieces: int = 1, counts: int = 1) -> tuple[SourceFacts, np.ndarray]:
     """Read a source in pieces, and in ``counts`` blocks along each axis, and return it as one array."""
     found, _ = read_blocks(source, num_pieces)
     grid = regular(found.shape, (counts,) * len(found.shape))
     return found, read_grid(source, num_pieces, grid)[1]
 
 
-def read_grid(source: Source, num_pieces: int, grid: Grid) -> tuple[Found, np.ndarray]:
+def read_grid(source: Source, num_pieces: int, grid: Grid) -> tuple[SourceFacts, np.ndarray]:
     """Read a source in pieces and the blocks of a grid, checking each block, and return it as one array."""
     found, blocks = read_blocks(source, num_pieces, grid)
     whole = np.zeros(found.shape, found.dtype)

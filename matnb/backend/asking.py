@@ -1,4 +1,4 @@
-"""Asks one worker something, which may be silent or gone."""
+"""Requests to one worker, with a time limit: the worker may be silent or gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wish of another thread, or an interrupt, that ends what runs: who waits for workers looks at it."""
+"""Cancellation requests, from another thread or an interrupt; code that waits for workers polls them."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Stopping:
 
     @contextmanager
     def holding_back(self) -> Iterator[None]:
-        """Let an interrupt that is heeded wait until what is done inside is done, which is short.
+        """Defer interrupts until this short block has finished.
 
         Raises
         ------

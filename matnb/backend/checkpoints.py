@@ -1,4 +1,4 @@
-"""Copies of a loop's state, kept on two workers each, so that a loop goes on after one of them is lost."""
+"""Checkpoints of a loop's state: two workers hold each copy, so the loop survives the loss of one."""
 
 from __future__ import annotations
 

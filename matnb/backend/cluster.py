@@ -1,4 +1,4 @@
-"""The cluster that matnb runs on: one it starts itself, or one that is there already."""
+"""The cluster that matnb runs on: one that it starts, or an existing one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way to a scheduler that is there already: where it is, and a client that keeps to its time limit."""
+"""The connection to an existing scheduler: its address, and a client that respects its timeout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Dask logs of clusters and clients of ours: nothing, unless the logger ``matnb.dask`` has a level."""
+"""Filters Dask's log messages about our clusters and clients; the logger ``matnb.dask`` shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops without a gang: this process walks the program, and has an engine run one batch after another."""
+"""Loops without a gang: this process interprets the program, and an engine runs batch after batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a plan as a Dask graph: a task for each of its own, or one for all of a worker's in a small run."""
+"""Runs a plan as a Dask graph: one Dask task per plan task, or one per worker for small plans."""
 
 from __future__ import annotations
 

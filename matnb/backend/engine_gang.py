@@ -1,4 +1,4 @@
-"""Runs a program as a gang: a long task of Dask's on each worker, whose members exchange blocks directly.
+"""Runs a program as a gang: one long Dask task per worker; its members exchange blocks directly.
 
 A worker alone in this process takes its part without such a task.
 """

@@ -1,4 +1,4 @@
-"""Runs a plan on worker processes that were started here: a small one by a message to each worker."""
+"""Runs a plan on local worker processes: a small one with a single message per worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a plan on the threads of workers in this process: one hand-over, and no task of Dask's."""
+"""Runs a plan on worker threads of this process, with one hand-over and no Dask tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who sends what to whom in a program, and which elements or rows of an array are enough."""
+"""The communication plan of a program: who sends what to whom, and which part of an array suffices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Users: TypeAlias = dict[Slot, list[Task]]
 ROWS_WORTH = 0.5  # of a matrix's rows: of half of them packing takes 0.9 of the processor time, of 3/4 1.03
 
 
-class Register(Protocol):
+class HasValue(Protocol):
     """A register with its value."""
 
     value: object
@@ -199,7 +199,7 @@ def is_worth_packing(value: object, places: Places) -> bool:
     return value.values.ndim == 1 or places.size <= ROWS_WORTH * len(value.values)
 
 
-def touched_places(wanted: PartialRead, registers: Mapping[Slot, Register]) -> tuple[Places, int] | None:
+def touched_places(wanted: PartialRead, registers: Mapping[Slot, HasValue]) -> tuple[Places, int] | None:
     """Return which elements or rows a reader needs, and of how many; None where all are better sent."""
     blocks = [(registers[left].value, first) for left, first in wanted.lefts]
     shapes = [block.shape for block, _ in blocks if isinstance(block, Csr | Empty)]

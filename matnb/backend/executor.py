@@ -1,4 +1,4 @@
-"""How the steps of a task are run: one table from operators to functions, in fresh memory or in a pool's."""
+"""Executes the steps of a task: one table from operators to functions, with fresh or pooled memory."""
 
 from __future__ import annotations
 

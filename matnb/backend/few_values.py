@@ -1,4 +1,4 @@
-"""A few values of blocks on the workers, to be shown: from this process at once, from others by a message."""
+"""Fetches a few values of blocks for display: directly in this process, else with one message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Freed memory in worker processes: kept for the next tile, and returned to the system at quiet moments.
+"""Freed memory in worker processes: kept for the next tile, returned to the system when idle.
 
 Dask's nanny starts each worker with ``MALLOC_TRIM_THRESHOLD_=65536``, which also pins glibc's mmap threshold
 at 128 KB: each temporary of a tile is then mapped, zeroed page by page and unmapped again, and a worker

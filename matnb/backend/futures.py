@@ -1,4 +1,4 @@
-"""Waiting for values: losses are noticed, broken connections told of, names cancelled in time."""
+"""Waits for futures: notices lost workers, reports broken connections, cancels in time."""
 
 from __future__ import annotations
 

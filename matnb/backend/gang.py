@@ -1,4 +1,4 @@
-"""What a worker does in a gang: it joins, performs its part, publishes its results, and forgets all of it."""
+"""The life of a gang's member on its worker: join, perform the program, publish results, clean up."""
 
 from __future__ import annotations
 

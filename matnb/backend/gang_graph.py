@@ -1,4 +1,4 @@
-"""One gathering of a gang: who is asked to do what, as a Dask graph with a task a member."""
+"""The Dask graph that starts a gang: one task per member, with what that member is to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may run a gang on which workers: two gangs that each hold half of the workers would wait for ever."""
+"""The lock on workers for a gang: two gangs with half of the workers each would deadlock."""
 
 from __future__ import annotations
 

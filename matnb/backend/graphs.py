@@ -1,4 +1,4 @@
-"""A plan as a Dask graph: a task for each of the plan's, or one for all that a worker has in a small run."""
+"""A plan as a Dask graph: one Dask task per plan task, or one per worker for small plans."""
 
 from __future__ import annotations
 

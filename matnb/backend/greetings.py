@@ -1,4 +1,4 @@
-"""What each worker says when it is greeted: which others it reaches, and what it does now."""
+"""The first message to each worker: which others it can reach, and what it is doing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares the versions of this process, the scheduler and the workers before anything is sent to them."""
+"""Compares the versions of this process, the scheduler and the workers before anything is sent."""
 
 from __future__ import annotations
 

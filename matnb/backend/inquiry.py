@@ -1,4 +1,4 @@
-"""Asks workers what a run waits for where nothing comes for long, and ends what can never come to its end."""
+"""Polls workers when a run stalls, and aborts what can never finish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a member does between the iterations of the outermost loop: it keeps the state, tells, and pauses."""
+"""What a member does between iterations of the outermost loop: checkpoint, report, pause."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 from matnb.backend.jobs import TaskJob
 from matnb.backend.mailbox import Keeper, Mailbox
-from matnb.backend.member import MemberRegisters, Word
+from matnb.backend.member import MemberRegisters, Signal
 from matnb.backend.registers import Pool
 from matnb.program.plan import Slot
 
@@ -107,7 +107,7 @@ class IterationBoundary:
         # How many more registers may live at once when threads or messages come in another order.
         self._spare = 2 * (num_threads - 1) + len(mailbox.members) - 1
         self._begun = self._since = time.perf_counter()
-        self._word: Word | None = None  # None in an iteration in which nothing is said
+        self._word: Signal | None = None  # None in an iteration in which nothing is said
         self._quiet_until = 0
         self._seconds = 0.0  # of the last iteration
         self._news: _News | None = None

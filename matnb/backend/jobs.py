@@ -1,4 +1,4 @@
-"""What one member does in a program: jobs that compute, send and receive, found once a program."""
+"""The jobs of one member in a program (compute, send, receive), prepared once per program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from matnb.backend.exchange import Owners, Places, plan_exchange
 from matnb.backend.liveness import BatchPlace, Place, batches, outline, renamings
 from matnb.backend.registers import Hint, Stack, Stacks, TaskParts, parted
 from matnb.backend.step_memory import StepMemory
-from matnb.backend.thread_pool import Crew, Schedule
+from matnb.backend.thread_pool import Schedule, ThreadPool
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.elementwise import CHEAP, Link
 from matnb.program.operators import Call, Fused, Multiply, MultiplyMasked, Operator, Run, SumMasked
@@ -205,9 +205,9 @@ class MemberProgram:
         self.jobs = self.jobs_in(self.places)
         self._has_begun = False
         self._prepared: list[ReadyTask | None] = [None] * len(self.jobs)
-        self._crew: Crew | None = None
+        self._crew: ThreadPool | None = None
 
-    def begin(self, prepare: Callable[[Task], ReadyTask], crew: Crew) -> None:
+    def begin(self, prepare: Callable[[Task], ReadyTask], crew: ThreadPool) -> None:
         """Make all tasks ready to run, those of the last run again; nobody else may run them meanwhile."""
         self._crew = crew
         for number, job in enumerate(self.jobs):

@@ -1,4 +1,4 @@
-"""What keeps a block on a worker: a future of Dask's, or the block itself where that is in this process."""
+"""References that keep a block alive on a worker: a Dask future, or the block itself in this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One connection between two members: what is ready together goes together, arrays are acknowledged."""
+"""One connection between two members: messages that are ready together are batched, arrays acknowledged."""
 
 from __future__ import annotations
 

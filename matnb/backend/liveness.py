@@ -1,4 +1,4 @@
-"""Which slots are still read before and after each action of a program; a member finds it once."""
+"""Liveness analysis: which slots are still read before and after each action of a program."""
 
 from __future__ import annotations
 

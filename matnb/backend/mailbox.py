@@ -1,4 +1,4 @@
-"""Messages between the members of a gang, on Dask's own connections."""
+"""Messages between the members of a gang, over Dask's own connections."""
 
 from __future__ import annotations
 

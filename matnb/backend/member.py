@@ -1,4 +1,4 @@
-"""A member's registers while a program runs: batches run, blocks sent and received, names changed."""
+"""A member's registers while a program runs: batches executed, blocks sent and received, slots renamed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from matnb.backend.exchange import is_worth_packing
 from matnb.backend.executor import execute
 from matnb.backend.jobs import FIRST_RUNS, JobRound, MemberBatch, ReceiveJob, TaskJob
 from matnb.backend.mailbox import Mailbox, Tag
-from matnb.backend.registers import LARGE_BYTES, Allowance, Held, JoinUse, Whole, Wholes, arrays_of
+from matnb.backend.registers import LARGE_BYTES, Allowance, JoinUse, Register, Whole, Wholes, arrays_of
 from matnb.backend.step_memory import StepMemory
-from matnb.backend.thread_pool import PATIENCE_SECONDS, Crew
+from matnb.backend.thread_pool import PATIENCE_SECONDS, ThreadPool
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray
 from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.packing import pack, unpack
@@ -34,7 +34,7 @@ _AGAIN = worker.RunId("again", 0)  # of a task that failed, run once more to tel
 
 
 @dataclass(frozen=True)
-class Word:
+class Signal:
     """What one member told all others: here already, or on its way."""
 
     value: Any
@@ -68,9 +68,14 @@ class MemberRegisters:
     """
 
     def __init__(
-        self, registers: Mapping[Slot, Block], mailbox: Mailbox, crew: Crew, wholes: Wholes, limit: int | None
+        self,
+        registers: Mapping[Slot, Block],
+        mailbox: Mailbox,
+        crew: ThreadPool,
+        wholes: Wholes,
+        limit: int | None,
     ) -> None:
-        self.held = {name: Held(block) for name, block in registers.items()}
+        self.held = {name: Register(block) for name, block in registers.items()}
         self.sent_bytes = 0
         self._given = {id(array) for block in registers.values() for array in arrays_of(block)}
         self._mailbox = mailbox
@@ -111,7 +116,7 @@ class MemberRegisters:
         self._tick += 1
         return self._tick
 
-    def put(self, name: Slot, held: Held) -> None:
+    def put(self, name: Slot, held: Register) -> None:
         """Fill a register."""
         before = self.held.get(name)
         self.held[name] = held
@@ -145,18 +150,18 @@ class MemberRegisters:
         """Return a small value of one member, which tells all others."""
         return self.hear(self.tell(owner, value))
 
-    def tell(self, owner: int, value: Callable[[], Any]) -> Word:
+    def tell(self, owner: int, value: Callable[[], Any]) -> Signal:
         """Have one member tell a small value to all others, which hear it later."""
         self._tick += 1
         tag = (self._tick, "")
         if owner != self._mailbox.owner:
-            return Word(None, tag)
+            return Signal(None, tag)
         word = value()
         for other in self._others:
             self._mailbox.post(other, tag, word)
-        return Word(word, None)
+        return Signal(word, None)
 
-    def hear(self, word: Word) -> Any:
+    def hear(self, word: Signal) -> Any:
         """Return what a member told, when it is here."""
         return word.value if word.tag is None else self.wait(word.tag)
 
@@ -277,7 +282,7 @@ class MemberRegisters:
         codes = num_specializations() if is_first else 0
         begin = job.begun = time.perf_counter()
         values: list[Any] = [one.value for one in inputs]
-        joined: list[Held] = []
+        joined: list[Register] = []
         try:
             if job.joins:
                 joined = [self._joined(use, group) for use, group in job.joins]
@@ -299,7 +304,7 @@ class MemberRegisters:
                     pool.note_results(value, values)
                 if whole is not None:
                     value, whole = self._settled(value, out, whole)
-                made = Held(value, pool.hold(value), whole, 0 if job.hint is None else job.hint.index)
+                made = Register(value, pool.hold(value), whole, 0 if job.hint is None else job.hint.index)
         except Exception as error:
             raise worker.TaskFailed(_failed(job, held, error)) from error
         for one in joined:
@@ -317,7 +322,7 @@ class MemberRegisters:
         if job.is_unread:
             self._drop(job.task.key)
 
-    def _overwritable(self, job: TaskJob, inputs: Sequence[Held], in_order: bool) -> NumericArray | None:
+    def _overwritable(self, job: TaskJob, inputs: Sequence[Register], in_order: bool) -> NumericArray | None:
         # The memory of an input that dies with this task, where nothing else is in it.
         batched, uses = self._batched, self._crew.uses
         assert batched is not None
@@ -352,7 +357,7 @@ class MemberRegisters:
                 self._pool.give(value.values)
         return Dense(out), whole
 
-    def _joined(self, use: JoinUse, group: int | None) -> Held:
+    def _joined(self, use: JoinUse, group: int | None) -> Register:
         parts = [self.held[name] for name in use.parts]
         whole = parts[0].whole
         if group is not None and whole is not None:
@@ -361,7 +366,7 @@ class MemberRegisters:
                     break
             else:
                 self._pool.keep(whole.buffer)
-                return Held(Dense(whole.array), whole.buffer)
+                return Register(Dense(whole.array), whole.buffer)
         shape, dtype = use.operator.shape, use.operator.dtype
         values = [part.value for part in parts]
         fits = [
@@ -370,12 +375,12 @@ class MemberRegisters:
         ]
         if not all(fits) or len(parts) == 1:
             joined = execute(use.operator, values)
-            return Held(joined, self._pool.hold(joined))
+            return Register(joined, self._pool.hold(joined))
         out = self._pool.take(shape, dtype)
         for value, (start, stop) in zip(values, use.bounds, strict=True):
             out[start:stop] = value.values
         block = Dense(out)
-        return Held(block, self._pool.hold(block))
+        return Register(block, self._pool.hold(block))
 
     def _land(self, job: ReceiveJob) -> None:
         value, job.value = job.value, None
@@ -383,15 +388,17 @@ class MemberRegisters:
         places = self._batched.unpacking.get(job.name) if type(value) is np.ndarray else None
         self.put(job.name, self._copied(value, job, places))
 
-    def _copied(self, value: Any, job: ReceiveJob | None = None, places: np.ndarray | None = None) -> Held:
+    def _copied(
+        self, value: Any, job: ReceiveJob | None = None, places: np.ndarray | None = None
+    ) -> Register:
         # A block as it came, in memory of this member; of a packed one only what came is filled.
         if isinstance(value, Csr):
             entries = None if value.values is None else value.values.copy()
             copied = Csr(value.shape, value.pointers.copy(), value.columns.copy(), entries, value.dtype)
             self._pool.note_results(copied, ())
-            return Held(copied)
+            return Register(copied)
         if not isinstance(value, Dense | np.ndarray):
-            return Held(value)
+            return Register(value)
         array = value.values if isinstance(value, Dense) else value
         hint = None if job is None else job.hint
         shape = array.shape
@@ -412,9 +419,9 @@ class MemberRegisters:
         else:
             unpack(array, places, out)
         block = Dense(out)
-        return Held(block, self._pool.hold(block), whole, 0 if hint is None else hint.index)
+        return Register(block, self._pool.hold(block), whole, 0 if hint is None else hint.index)
 
-    def _send(self, name: Slot, held: Held, readers: Sequence[int]) -> None:
+    def _send(self, name: Slot, held: Register, readers: Sequence[int]) -> None:
         packing = self._batched.packing if self._batched is not None else {}
         tag, value, pool = (self._tick, name), held.value, self._pool
         num_bytes = 0
@@ -437,7 +444,7 @@ class MemberRegisters:
             self.sent_bytes += num_bytes
 
 
-def _failed(job: TaskJob, held: Mapping[Slot, Held], error: Exception) -> worker.Failed:
+def _failed(job: TaskJob, held: Mapping[Slot, Register], error: Exception) -> worker.Failed:
     trace = traceback.format_exc()
     task = job.task
     running = None if job.prepared is None else job.prepared.running

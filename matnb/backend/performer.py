@@ -1,4 +1,4 @@
-"""One member of a gang runs a program: batch after batch, loops and branches as all members take them."""
+"""One member of a gang interprets a program: batches, loops and branches, in step with all others."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from matnb.backend.jobs import MemberProgram, ReadyTask, TaskJob
 from matnb.backend.liveness import BatchPlace, BranchPlace, Place, RepeatPlace, flat
 from matnb.backend.mailbox import Keeper, Mailbox
 from matnb.backend.member import MemberRegisters
-from matnb.backend.registers import Held, Pool, Wholes
-from matnb.backend.thread_pool import Crew
+from matnb.backend.registers import Pool, Register, Wholes
+from matnb.backend.thread_pool import ThreadPool
 from matnb.blocks.formats import Block, Csr, Dense, freeze, to_numpy
 from matnb.events import TaskTimed
 from matnb.program.plan import Slot, Task
@@ -103,7 +103,7 @@ def perform(
         When a task of this member raised.
     """
     with np.errstate(all="ignore"):
-        crew = Crew(num_threads, mailbox.check)
+        crew = ThreadPool(num_threads, mailbox.check)
         try:
             # Taken out while it is used, and back only where all went well.
             part = program.by_member.pop(mailbox.owner, None) if prepare is None else None
@@ -149,7 +149,7 @@ class _MemberWalk:
         part: MemberProgram,
         registers: Mapping[Slot, Block],
         mailbox: Mailbox,
-        crew: Crew,
+        crew: ThreadPool,
     ) -> None:
         self._program, self._part = program, part
         self._mailbox = mailbox
@@ -237,7 +237,7 @@ class _MemberWalk:
             self._mailbox.check()
             if between is not None:
                 between.begin(taken)
-            member.put(repeat.iteration, Held(Dense(np.array(taken, _COUNT))))
+            member.put(repeat.iteration, Register(Dense(np.array(taken, _COUNT))))
             self._drop(place, "begin", place.boundary, place.begun)
             self._walk(place.body)
             taken += 1
@@ -256,7 +256,7 @@ class _MemberWalk:
                 break
         self._drop(place, "end", place.boundary, place.live)
         if repeat.taken in place.live and self._part.is_mine(repeat.taken):
-            member.put(repeat.taken, Held(Dense(np.array(taken, _COUNT))))
+            member.put(repeat.taken, Register(Dense(np.array(taken, _COUNT))))
         if between is not None:
             self._iterations, self._ended_itself = taken, ends
 
@@ -316,7 +316,7 @@ class _MemberWalk:
         self._member.rename(move.renamed, move.dropped)
 
 
-def _scalar(held: Held) -> float:
+def _scalar(held: Register) -> float:
     value: float = to_numpy(held.value).reshape(-1)[0].item()
     return value
 

@@ -1,4 +1,4 @@
-"""Connections by sockets in a folder that only its owner enters: a transport of Dask's, in place of ports."""
+"""A Dask transport over Unix sockets in a folder that only its owner can enter, in place of ports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a loop goes on after a loss or a pause: the newest state that the workers left have all of."""
+"""Where a loop resumes: the newest checkpoint that the survivors hold in full."""
 
 from __future__ import annotations
 

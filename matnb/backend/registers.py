@@ -1,4 +1,4 @@
-"""Registers of a member: pooled buffers whose holders are counted, and wholes that blocks are made in."""
+"""A member's registers: reference-counted pooled buffers, and whole arrays that blocks are views of."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Whole:
         self.filled = 0
 
 
-class Held:
+class Register:
     """A register's value, the buffer it lies in where that is pooled, and its part of a whole."""
 
     __slots__ = ("buffer", "index", "value", "whole")
@@ -199,7 +199,7 @@ class Allowance:
     """
 
     def __init__(
-        self, limit_bytes: int | None, held: Mapping[Slot, Held], given: Container[int], pool: Pool
+        self, limit_bytes: int | None, held: Mapping[Slot, Register], given: Container[int], pool: Pool
     ) -> None:
         self._limit, self._held, self._given, self._pool = limit_bytes, held, given, pool
         self._claimed: dict[int, int] = {}  # by threads
@@ -432,7 +432,7 @@ class Wholes:
                 whole = self._open[hint.family] = self._begun(hint.group)
             return whole, self._part(whole, hint.index)
 
-    def place_beside(self, hint: Hint, neighbors: Iterable[Held]) -> tuple[Whole, NumericArray] | None:
+    def place_beside(self, hint: Hint, neighbors: Iterable[Register]) -> tuple[Whole, NumericArray] | None:
         """Return the whole that neighbors of a register lie in, and its part, if that is to be had."""
         with self._lock:
             for held in neighbors:

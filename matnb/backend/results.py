@@ -1,4 +1,4 @@
-"""What a program leaves: its results, or the state in which its loop paused, and what it took."""
+"""What a program returns: its results, or the state in which its loop paused, and the time it took."""
 
 from __future__ import annotations
 

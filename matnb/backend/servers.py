@@ -1,4 +1,4 @@
-"""The scheduler and the workers that matnb starts itself: no port more than needed, no file that stays."""
+"""The scheduler and workers that matnb starts: no more ports than needed, no files left behind."""
 
 from __future__ import annotations
 

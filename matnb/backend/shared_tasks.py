@@ -1,4 +1,4 @@
-"""Tasks of one run that several threads do together, in the process that has what they read."""
+"""The in-process scheduler: several threads share the tasks of one run."""
 
 from __future__ import annotations
 

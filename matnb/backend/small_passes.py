@@ -1,4 +1,4 @@
-"""What a repeated task need not find out again: shapes of small values, and where arrays that stay lie."""
+"""Caches for repeated tasks: shapes of small values and addresses of resident arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a step's value is made, in fresh memory or in a pool's, and what it needs on the way."""
+"""Where the value of a step is allocated, in fresh or pooled memory, and its scratch space."""
 
 from __future__ import annotations
 

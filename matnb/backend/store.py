@@ -1,4 +1,4 @@
-"""Which arrays are on the workers: who holds which block, for how long, and which goes first."""
+"""Which arrays are on the workers: who holds which block, for how long, and which is evicted first."""
 
 from __future__ import annotations
 

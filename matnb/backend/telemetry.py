@@ -1,4 +1,4 @@
-"""What workers tell while somebody looks: how busy they are, what they hold, and what goes between them."""
+"""Telemetry of workers while someone is watching: load, memory, and traffic between them."""
 
 from __future__ import annotations
 

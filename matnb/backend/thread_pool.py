@@ -1,4 +1,4 @@
-"""The threads of a member: jobs that wait for others and for messages, run in order as soon as they may."""
+"""The thread pool of a member: jobs run in order, as soon as their inputs and messages are there."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _SharedJob:
         return self.next - 1
 
 
-class Crew:
+class ThreadPool:
     """The calling thread, and others beside it, which begin with the first work for them.
 
     Parameters

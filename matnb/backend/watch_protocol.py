@@ -1,4 +1,4 @@
-"""What an engine tells while it runs a loop, and the question whether it shall pause between iterations."""
+"""What an engine reports while it runs a loop, and how it is asked to pause between iterations."""
 
 from __future__ import annotations
 

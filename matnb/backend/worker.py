@@ -1,4 +1,4 @@
-"""What runs on a worker: one task, timed, and what the worker tells of a run; values leave it read-only."""
+"""The code that runs on a worker: one timed task, and its report; values leave it read-only."""
 
 from __future__ import annotations
 

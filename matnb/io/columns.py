@@ -16,7 +16,7 @@ from matnb.errors import FileFormatError, OptionError, suggestion
 from matnb.io.durations import NO_TIME, STORED_UNITS, unit_ratio
 from matnb.io.entries import ReaderValue, Slab, common, dense_of
 from matnb.io.files import File
-from matnb.io.source import Found, Piece, PlainSource
+from matnb.io.source import Piece, PlainSource, SourceFacts
 from matnb.io.texts import EXACT, integers_of
 
 if TYPE_CHECKING:
@@ -365,7 +365,7 @@ class TableContext:
         Of each piece, and of each of its columns of text, the place of each label among all of them.
     """
 
-    found: Found
+    found: SourceFacts
     firsts: tuple[int, ...]
     places: tuple[tuple[npt.NDArray[np.int32] | None, ...], ...]
 
@@ -451,7 +451,7 @@ class TableSource(PlainSource):
                 ]
             )
         shape = (firsts[-1], len(facts))
-        found = Found(shape, np.dtype(np.float64), False, nnz=shape[0] * shape[1], columns=tuple(facts))
+        found = SourceFacts(shape, np.dtype(np.float64), False, nnz=shape[0] * shape[1], columns=tuple(facts))
         by_piece = tuple(zip(*places, strict=True)) if places else ((),) * len(summaries)
         return TableContext(found, firsts, by_piece)
 
@@ -566,7 +566,7 @@ class ColumnSource(PlainSource):
         """Return what is known of the column, where it is read alone."""
         whole = self.table.merge(summaries)
         columns = whole.found.columns
-        found = Found(whole.found.shape[:1], self._dtype(whole), False, columns=columns)
+        found = SourceFacts(whole.found.shape[:1], self._dtype(whole), False, columns=columns)
         return TableContext(found, whole.firsts, whole.places)
 
     def _dtype(self, context: TableContext) -> np.dtype:

@@ -25,7 +25,7 @@ from matnb.io.lines import (
     read_in_order,
     text_pieces,
 )
-from matnb.io.source import EdgeCounts, Found, Piece, PlainSource, Source, choose, reader
+from matnb.io.source import EdgeCounts, Piece, PlainSource, Source, SourceFacts, choose, reader
 
 _FLOAT = np.dtype(np.float64)
 _COMMENTS = b"#%"
@@ -70,7 +70,7 @@ class Facts(ReaderValue):
 class GraphFound(ReaderValue):
     """What is known of the graph; ``ids`` are the vertices' in order, None where they are the numbers."""
 
-    found: Found
+    found: SourceFacts
     ids: Ids | None
 
 
@@ -217,7 +217,7 @@ class EdgeList(PlainSource):
             num_vertices = largest + 1 if self.num_vertices is None else self.num_vertices
         num_edges = sum(one.num_edges for one in summaries)
         num_images = 0 if self.directed else num_edges - sum(one.num_loops for one in summaries)
-        found = Found(
+        found = SourceFacts(
             (num_vertices, num_vertices),
             _FLOAT,
             sparse=True,

@@ -17,7 +17,7 @@ from matnb.io.digits import Places
 from matnb.io.entries import Entries, ReaderValue, block_of, entries_in, joined
 from matnb.io.files import File
 from matnb.io.lines import Chunk, columns_of, head_lines, read_chunks, read_in_order, text_pieces
-from matnb.io.source import ORDERING_BYTES, Found, Piece, PlainSource, Source, reader
+from matnb.io.source import ORDERING_BYTES, Piece, PlainSource, Source, SourceFacts, reader
 
 _DTYPES = {"real": np.dtype(np.float64), "double": np.dtype(np.float64), "integer": np.dtype(np.int64),
            "unsigned-integer": np.dtype(np.uint64), "complex": np.dtype(np.complex128),
@@ -79,7 +79,7 @@ class EntryCounts:
 class Checked:
     """What is known of the array, and the number of the first value in each piece."""
 
-    found: Found
+    found: SourceFacts
     firsts: tuple[int, ...]
 
 
@@ -115,7 +115,7 @@ class MatrixMarket(PlainSource):
         held = listed * (places + (0 if self.header.field == "pattern" else self.header.dtype.itemsize))
         return held, held
 
-    def placing_bytes(self, found: Found) -> int:
+    def placing_bytes(self, found: SourceFacts) -> int:
         """Return what entries take while they are put in order; those of an array are given places too."""
         return ORDERING_BYTES * (found.nnz or 0)
 
@@ -185,7 +185,7 @@ class MatrixMarket(PlainSource):
         firsts = np.cumsum([0, *(counts.num_listed for counts in summaries)])
         is_array = self.header.layout == "array"
         nnz = num_listed + sum(counts.num_images for counts in summaries)
-        found = Found(
+        found = SourceFacts(
             self.header.shape,
             self.header.dtype,
             sparse=not is_array,

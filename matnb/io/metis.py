@@ -18,7 +18,7 @@ from matnb.io.digits import MARGIN, Places, token_places
 from matnb.io.entries import Entries, ReaderValue, block_of, entries_in, joined
 from matnb.io.files import File
 from matnb.io.lines import LONGEST_LINE, Chunk, head_lines, read_chunks, read_in_order, text_pieces
-from matnb.io.source import Found, Piece, PlainSource, Source, reader
+from matnb.io.source import Piece, PlainSource, Source, SourceFacts, reader
 
 _FLOAT = np.dtype(np.float64)
 _PERCENT = 37
@@ -66,7 +66,7 @@ class LineCounts:
 class Numbered:
     """What is known of the graph, and the first vertex of each piece."""
 
-    found: Found
+    found: SourceFacts
     firsts: tuple[int, ...]
 
 
@@ -182,7 +182,7 @@ class Metis(PlainSource):
             )
         firsts = np.cumsum([0, *(counts.num_lines for counts in summaries)])
         shape = (header.num_vertices, header.num_vertices)
-        found = Found(shape, _FLOAT, sparse=True, pattern=not header.weighted, nnz=num_listed)
+        found = SourceFacts(shape, _FLOAT, sparse=True, pattern=not header.weighted, nnz=num_listed)
         return Numbered(found, tuple(firsts.tolist()))
 
     def _wrong_lines(self, counted: str) -> FileFormatError:

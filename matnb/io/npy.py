@@ -16,7 +16,7 @@ from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
 from matnb.io.entries import Slab, common, dense_of
 from matnb.io.files import File, RemoteFile
-from matnb.io.source import Found, Piece, PlainSource, Source, reader, split_range
+from matnb.io.source import Piece, PlainSource, Source, SourceFacts, reader, split_range
 
 SMALLEST_PIECE_BYTES = 1 << 16
 NUMBERS = "biufc"  # kinds of dtype that an array may have
@@ -166,7 +166,7 @@ class Npy(PlainSource):
     def merge(self, summaries: Sequence[None]) -> NpyFound:
         """Return what is known of the array."""
         shape = self.header.shape
-        return NpyFound(Found(shape, self.dtype, sparse=False, nnz=prod(shape)))
+        return NpyFound(SourceFacts(shape, self.dtype, sparse=False, nnz=prod(shape)))
 
     def part(self, parsed: Piece, context: NpyFound, region: Region) -> Slab | None:
         """Return the rectangle of a piece that lies in a region."""
@@ -208,7 +208,7 @@ class Npy(PlainSource):
 class NpyFound:
     """What is known of the array."""
 
-    found: Found
+    found: SourceFacts
 
 
 @reader("npy", ".npy")

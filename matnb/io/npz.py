@@ -23,7 +23,7 @@ from matnb.errors import ShapeError
 from matnb.io.entries import Entries, Slab, block_of, common, dense_of, entries_in
 from matnb.io.files import INFLATE_LIMIT, File
 from matnb.io.npy import NUMBERS, NpyHeader, read_header
-from matnb.io.source import Found, Piece, PlainSource, Source, reader, split_range
+from matnb.io.source import Piece, PlainSource, Source, SourceFacts, reader, split_range
 
 _LARGEST_TEXT = 1000  # bytes of a member that is a word
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of others it is not known how far they inflate
@@ -254,7 +254,7 @@ class Blocks:
 class SavedFound:
     """What is known of the array."""
 
-    found: Found
+    found: SourceFacts
 
 
 @dataclass(frozen=True)
@@ -380,7 +380,7 @@ class Saved(PlainSource):
 
     def merge(self, summaries: Sequence[None]) -> SavedFound:
         """Return what is known of the array."""
-        return SavedFound(Found(self.grid.shape, self.dtype, self.sparse, self.pattern, self.nnz))
+        return SavedFound(SourceFacts(self.grid.shape, self.dtype, self.sparse, self.pattern, self.nnz))
 
     def part(self, parsed: Blocks, context: SavedFound, region: Region) -> tuple[Block | Slab | Entries, ...]:
         """Return what blocks of a piece have in a region: the block itself where it is the region."""
@@ -493,7 +493,7 @@ _FORMATS = ("csr", "csc", "coo", "bsr", "dia")
 class Loaded:
     """What is known of the matrix."""
 
-    found: Found
+    found: SourceFacts
 
 
 @dataclass(frozen=True)
@@ -590,7 +590,7 @@ class ScipyNpz(PlainSource):
     def merge(self, summaries: Sequence[tuple[int, np.dtype]]) -> Loaded:
         """Return what is known of the matrix."""
         ((num_entries, dtype),) = summaries
-        return Loaded(Found(self.shape, dtype, sparse=True, nnz=num_entries))
+        return Loaded(SourceFacts(self.shape, dtype, sparse=True, nnz=num_entries))
 
     def part(self, parsed: Entries, context: Loaded, region: Region) -> Entries:
         """Return the entries that lie in a region, with local positions."""

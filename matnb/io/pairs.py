@@ -15,7 +15,7 @@ from matnb.io.digits import Places, shown, token_places
 from matnb.io.entries import Entries, ReaderValue, block_of, entries_in
 from matnb.io.files import File
 from matnb.io.lines import Chunk, blank_comments, read_chunks, read_in_order, text_pieces
-from matnb.io.source import Found, Piece, PlainSource, Source, choose, reader
+from matnb.io.source import Piece, PlainSource, Source, SourceFacts, choose, reader
 
 _FLOAT, _COUNT = np.dtype(np.float64), np.dtype(np.int64)
 _COLON = 58
@@ -61,7 +61,7 @@ class PairFacts:
 class PairsFound:
     """What is known of the matrix: what its first column is written as, where pieces begin, and targets."""
 
-    found: Found
+    found: SourceFacts
     base: int
     firsts: tuple[int, ...]
     heads: npt.NDArray[np.float64]
@@ -187,7 +187,7 @@ class Pairs(PlainSource):
             width = self.n_features
         heads = np.concatenate([np.empty(0), *(one.heads for one in summaries)])
         firsts = np.cumsum([0, *(one.heads.size for one in summaries)]).tolist()
-        found = Found(
+        found = SourceFacts(
             (firsts[-1], width),
             self.dtype,
             sparse=True,

@@ -13,7 +13,7 @@ from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
 from matnb.errors import OptionError
 from matnb.io.entries import Entries, block_of, entries_in, joined
-from matnb.io.source import ROW_ENTRIES, Found, Piece, PlainSource, split_range
+from matnb.io.source import ROW_ENTRIES, Piece, PlainSource, SourceFacts, split_range
 
 _FLOAT = np.dtype(np.float64)
 _BATCH = 1 << 16  # edges drawn at once; a multiple of 4, Philox's numbers a step
@@ -26,7 +26,7 @@ LARGEST_SCALE = 31
 class Drawn:
     """What is known of the graph."""
 
-    found: Found
+    found: SourceFacts
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class Rmat(PlainSource):
     def merge(self, summaries: Sequence[int]) -> Drawn:
         """Return what is known of the graph."""
         length = 2**self.scale
-        return Drawn(Found((length, length), _FLOAT, sparse=True, pattern=True, nnz=sum(summaries)))
+        return Drawn(SourceFacts((length, length), _FLOAT, sparse=True, pattern=True, nnz=sum(summaries)))
 
     def part(self, parsed: Entries, context: Drawn, region: Region) -> Entries:
         """Return the edges that lie in a region, with local positions."""

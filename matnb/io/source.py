@@ -65,7 +65,7 @@ class EdgeCounts:
 
 
 @dataclass(frozen=True)
-class Found:
+class SourceFacts:
     """What is known of an array once its source was read through.
 
     Attributes
@@ -125,7 +125,7 @@ class Context(Protocol):
     """What the pieces together say, which every part of a block needs."""
 
     @property
-    def found(self) -> Found:
+    def found(self) -> SourceFacts:
         """What is known of the array."""
 
 
@@ -159,7 +159,7 @@ class Source(Protocol):
         An upper bound where a header tells how much there is; else a guess, and :meth:`within` is the bound.
         """
 
-    def placing_bytes(self, found: Found) -> int:
+    def placing_bytes(self, found: SourceFacts) -> int:
         """Return what it takes to put all that was read in its places, beside the pieces and the blocks."""
 
     def within(self, room_bytes: int) -> Source:
@@ -210,7 +210,7 @@ class PlainSource:
         held = 24 * self.estimated_entries() // max(1, num_pieces)
         return held, held
 
-    def placing_bytes(self, found: Found) -> int:
+    def placing_bytes(self, found: SourceFacts) -> int:
         """Return what putting entries in order takes: keys, values, their order, and copies of these."""
         return ORDERING_BYTES * (found.nnz or 0) if found.sparse else 0
 
@@ -449,10 +449,10 @@ def merge_facts(values: Sequence[Any], source: Source) -> Context:
     return source.merge(values)
 
 
-def found_in_source(values: Sequence[Any]) -> Found:
+def found_in_source(values: Sequence[Any]) -> SourceFacts:
     """Return what is known of a source whose facts were merged."""
     (context,) = values
-    found: Found = context.found
+    found: SourceFacts = context.found
     return found
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Region
 from matnb.io.files import File
-from matnb.io.source import Found, Piece, PlainSource
+from matnb.io.source import Piece, PlainSource, SourceFacts
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class WholeFile(PlainSource):
 
     def merge(self, summaries: Sequence[None]) -> WholeFound:
         """Return what is known of the array."""
-        return WholeFound(Found(self.shape, self.dtype, sparse=False, nnz=prod(self.shape)))
+        return WholeFound(SourceFacts(self.shape, self.dtype, sparse=False, nnz=prod(self.shape)))
 
     def part(
         self, parsed: npt.NDArray[np.generic], context: WholeFound, region: Region
@@ -95,4 +95,4 @@ class WholeFile(PlainSource):
 class WholeFound:
     """What is known of the array."""
 
-    found: Found
+    found: SourceFacts

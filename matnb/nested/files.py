@@ -13,7 +13,7 @@ from matnb.blocks.formats import to_numpy
 from matnb.errors import DTypeError, TooLargeError, UnsupportedError
 from matnb.expr.nodes import Expr, Load
 from matnb.io.folders import Where
-from matnb.io.source import Found
+from matnb.io.source import SourceFacts
 from matnb.io.write import checked_place
 from matnb.lazy.array import DistArray
 from matnb.lazy.evaluator import asked, evaluator
@@ -74,7 +74,7 @@ def load(
     """
     source = open_lists(path, column, kind)
 
-    def arrays(found: Found) -> Sequence[Expr]:
+    def arrays(found: SourceFacts) -> Sequence[Expr]:
         assert isinstance(found, ListsFound), "what this source finds"
         lengths = [
             Load(source.lengths(level), "matrix", (count,), np.dtype(np.int64), False)

@@ -21,7 +21,7 @@ from matnb.io.columns import number
 from matnb.io.entries import ReaderValue, Slab, common, dense_of
 from matnb.io.files import File, find_file, suffix_of
 from matnb.io.folders import TableFiles, Where, found_paths
-from matnb.io.source import READERS, Found, Piece, PlainSource
+from matnb.io.source import READERS, Piece, PlainSource, SourceFacts
 from matnb.io.write import written_whole
 from matnb.location import Location
 
@@ -57,7 +57,7 @@ class ListsFacts:
 
 
 @dataclass(frozen=True)
-class ListsFound(Found):
+class ListsFound(SourceFacts):
     """What is known of a column of lists: of its values, and how many lists there are at each level."""
 
     num_lists: tuple[int, ...] = ()

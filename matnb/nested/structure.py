@@ -116,7 +116,7 @@ def structure_from_offsets(offsets: object, what: str) -> Structure:
     if isinstance(offsets, DistArray):
         _check(offsets, what)
         if not offsets.shape[0]:
-            raise ShapeError(f"{what}: no offset; give at least one, 0")
+            raise ShapeError(f"{what}: offsets must not be empty: start with 0")
         return _summary(offsets.astype(np.int64), what)
     given = np.asarray(_here(offsets, what))
     _check(given, what)
@@ -172,7 +172,7 @@ def _summary(offsets: DistArray, what: str) -> Structure:
 
 def _summary_here(offsets: np.ndarray, what: str) -> Structure:
     if not offsets.size:
-        raise ShapeError(f"{what}: no offset; give at least one, 0")
+        raise ShapeError(f"{what}: offsets must not be empty: start with 0")
     counts = np.diff(offsets)
     if counts.size and counts.min() < 0:
         place = int(np.argmax(counts < 0))

@@ -14,8 +14,8 @@ from matnb.expr.client_data import copied, held
 from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Data, Expr, Load
 from matnb.io.source import (
-    Found,
     Source,
+    SourceFacts,
     assemble_block,
     facts_of_piece,
     found_in_source,
@@ -63,11 +63,13 @@ def _(node: Load, operands: Sequence[Value]) -> Value:
 # A source read in this process, piece by piece: what the engine does on workers.
 
 
-def read_blocks(source: Source, num_pieces: int = 1, grid: Grid | None = None) -> tuple[Found, list[Block]]:
+def read_blocks(
+    source: Source, num_pieces: int = 1, grid: Grid | None = None
+) -> tuple[SourceFacts, list[Block]]:
     """Return what was found in a source, and its blocks in the order of the grid; None is a single block."""
     parsed = [source.parse(piece) for piece in source.pieces(num_pieces)]
     context = source.merge([source.summary(one) for one in parsed])
-    found: Found = context.found
+    found: SourceFacts = context.found
 
     def block(region: Region) -> Block:
         return source.assemble([source.part(one, context, region) for one in parsed], context, region)
@@ -75,7 +77,7 @@ def read_blocks(source: Source, num_pieces: int = 1, grid: Grid | None = None) -
     return found, [block(region) for region in (grid or whole(found.shape)).regions()]
 
 
-def read_here(source: Source, num_pieces: int = 1) -> tuple[Found, Block]:
+def read_here(source: Source, num_pieces: int = 1) -> tuple[SourceFacts, Block]:
     """Return what was found in a source, and all of it as one block."""
     found, blocks = read_blocks(source, num_pieces)
     return found, blocks[0]

@@ -1,4 +1,4 @@
-"""Products of the transpose of a tall matrix with functions of others of its rows, which are not made."""
+"""Products of a tall matrix's transpose with row-wise functions that are never materialized."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations among constants, done at once; and which expressions have one value everywhere."""
+"""Constant folding, and which expressions have one value everywhere."""
 
 from __future__ import annotations
 

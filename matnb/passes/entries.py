@@ -1,4 +1,4 @@
-"""How many elements an array stores, as far as expressions alone tell: a guess for sparse ones."""
+"""Estimates how many elements an array stores from expressions alone."""
 
 from __future__ import annotations
 

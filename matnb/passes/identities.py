@@ -1,4 +1,4 @@
-"""The pass that drops operations which change nothing, and does those among constants."""
+"""The pass that drops operations which change nothing, and folds constants."""
 
 from __future__ import annotations
 

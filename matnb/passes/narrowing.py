@@ -1,4 +1,4 @@
-"""The pass that drops what nobody reads: slices go below what they are taken of, and so do other parts."""
+"""The pass that drops what nobody reads: slices are pushed below the operations they are taken of."""
 
 from __future__ import annotations
 

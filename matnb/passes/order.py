@@ -1,4 +1,4 @@
-"""The pass that puts the operands of operations that commute in one order, so that `b + a` is `a + b`."""
+"""The pass that sorts the operands of commutative operations, so that `b + a` is `a + b`."""
 
 from __future__ import annotations
 

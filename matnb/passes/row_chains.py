@@ -1,4 +1,4 @@
-"""Elementwise functions that are made for one reader alone, which can make them a few rows at a time."""
+"""Elementwise functions with a single reader, which can compute them a few rows at a time."""
 
 from __future__ import annotations
 

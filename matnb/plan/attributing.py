@@ -1,4 +1,4 @@
-"""Which block of a stored array each task of a loop works on."""
+"""Attributes each task of a loop to the block of a stored array that it works on."""
 
 from __future__ import annotations
 

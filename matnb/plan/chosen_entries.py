@@ -1,4 +1,4 @@
-"""How many entries a selection of a sparse array has: slices, lists of rows or columns, masks.
+"""Estimates how many entries a selection of a sparse array has: slices, lists, masks.
 
 The same holds for a Kronecker product, which pairs every entry of one with every entry of the other.
 

@@ -1,4 +1,4 @@
-"""Where a plan makes sparse arrays dense, which is the commonest reason for memory that nobody expects."""
+"""Where a plan makes sparse arrays dense, the most common cause of unexpected memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many entries and bytes an expression will hold, from counts alone."""
+"""Estimates how many entries and bytes an expression will hold, from counts alone."""
 
 from __future__ import annotations
 

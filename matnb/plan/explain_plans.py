@@ -1,4 +1,4 @@
-"""Plans, programs and runs that are over, as the graphs that texts and pictures show: a node a stage."""
+"""Plans, programs and finished runs as graphs for texts and pictures: one node per stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which reductions read the same blocks, and are made in one pass over them."""
+"""Groups reductions that read the same blocks, so that one pass computes them all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks of a loop's body that give the same every time: they run once, before it."""
+"""Loop-invariant code motion: tasks of a loop's body with the same result each time run before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How loops and branches run: their programs, what these are given, and what they need."""
+"""Plans loops and branches: their programs, inputs, and memory."""
 
 from __future__ import annotations
 

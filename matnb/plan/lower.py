@@ -1,4 +1,4 @@
-"""From expressions to a plan: which arrays are made, how they are cut, and the tasks that make them."""
+"""Lowers expressions to a plan: which arrays are materialized, how they are cut, and their tasks."""
 
 from __future__ import annotations
 

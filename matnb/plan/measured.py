@@ -1,4 +1,4 @@
-"""What the last runs measured of their stages, for looking beside what was estimated."""
+"""What the last runs measured of their stages, to compare with the estimates."""
 
 from __future__ import annotations
 

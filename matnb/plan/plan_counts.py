@@ -1,4 +1,4 @@
-"""What a plan does in numbers that a user cares for: operations, arrays newly made, results remembered."""
+"""A plan in numbers for users: operations, new arrays, memoized results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""At most how many entries a product of two sparse arrays stores: by how many pairs of entries meet in it.
+"""Upper bounds for the entries of sparse products, from the pairs of entries that meet.
 
 Column k of the left array meets row k of the right one, so that the sum over k of their numbers of entries is
 a bound, which is an expression like any other and is counted where the blocks are. How many entries are

@@ -1,4 +1,4 @@
-"""Plans of earlier runs, used again as they are in runs of the same form, for other expressions."""
+"""The plan cache: plans of earlier runs, reused for requests of the same structure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the line under a cell is made from: all runs and loops of one cell."""
+"""The facts of the line under a cell: all runs and loops of one cell."""
 
 from __future__ import annotations
 

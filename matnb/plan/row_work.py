@@ -1,4 +1,4 @@
-"""How much work an iteration is for the rows of stored arrays, as its plan has it: no time is looked at."""
+"""The work of an iteration for each row of stored arrays, from its plan and not from times."""
 
 from __future__ import annotations
 

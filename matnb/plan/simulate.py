@@ -1,4 +1,4 @@
-"""Plans and programs on a cluster that is described, with a clock of its own: seconds, bytes and memory.
+"""Simulates plans and programs on a described cluster with a virtual clock: seconds, bytes, memory.
 
 Nothing runs. A worker does its tasks depth first, as Dask does, on its threads; a value goes to a worker
 once, and what leaves or reaches a machine shares its link. So the figures follow from the plan and the

@@ -1,4 +1,4 @@
-"""The form of what is asked for: what runs have in common that differ in their data and their names alone."""
+"""The plan-cache key: a request's structure, without data and names."""
 
 from __future__ import annotations
 

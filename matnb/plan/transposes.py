@@ -1,4 +1,4 @@
-"""Whether a product with a sparse transpose makes the transpose first, decided from counts alone."""
+"""Decides from counts whether a product with a sparse transpose materializes the transpose first."""
 
 from __future__ import annotations
 

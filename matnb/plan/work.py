@@ -1,4 +1,4 @@
-"""How much work plans are, from shapes and counts of entries alone: floating-point operations, and bytes."""
+"""The work of plans, from shapes and counts of entries alone: floating-point operations and bytes."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class LoopWork:
     iteration: PlanWork = _NO_WORK
 
     def total(self, iterations: int) -> PlanWork:
-        """Return that of so many iterations, and of what is done once."""
+        """Return the work of ``iterations`` iterations plus the one-off work."""
         return PlanWork(
             *(one + iterations * each for one, each in zip(self.before, self.iteration, strict=True))
         )

@@ -1,4 +1,4 @@
-"""What holds of every plan and every program: read it to know what an engine may rely on.
+"""The invariants of every plan and program: what an engine may rely on.
 
 Tests check each one that is written; an engine does not.
 """

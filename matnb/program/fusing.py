@@ -1,4 +1,4 @@
-"""The steps of a task fused: a product, elementwise functions and reductions of them are one pass."""
+"""Fuses the steps of a task: a product, elementwise functions and their reductions are one pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks and stages do: kinds, which lowerings give them."""
+"""Kinds of tasks and stages, which lowerings give them: what they do, and how they are shown."""
 
 from __future__ import annotations
 

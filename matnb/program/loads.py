@@ -1,4 +1,4 @@
-"""Which workers run the tasks of an array, by the bytes that workers and machines would hold and exchange.
+"""Chooses the workers for the tasks of an array, by bytes that workers and machines hold and exchange.
 
 The load is that of NumS (section 5.1): the largest number of bytes that a machine holds, receives, and sends,
 added up. Its search (LSHS, algorithm 1) gives each task the worker with which the load grows least. Beside it

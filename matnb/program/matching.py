@@ -1,4 +1,4 @@
-"""Products as a user writes them, matched to what the workers can do at once."""
+"""Matches products as users write them to what workers can do in one step."""
 
 from __future__ import annotations
 

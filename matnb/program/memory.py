@@ -1,4 +1,4 @@
-"""How much memory a plan needs on each worker, from its tasks' sizes alone."""
+"""Peak memory of a plan on each worker, from the sizes of its tasks alone."""
 
 from __future__ import annotations
 

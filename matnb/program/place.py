@@ -1,4 +1,4 @@
-"""Which cuts a new array gets and who owns its blocks, from counts alone, so that plans repeat."""
+"""Cuts and owners of new arrays, from counts alone, so that plans are reproducible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks of a plan as they are written: steps collected into tasks, blocks read with their exchanges."""
+"""Writes the tasks of a plan: steps collected into tasks, blocks read with the exchanges they need."""
 
 from __future__ import annotations
 

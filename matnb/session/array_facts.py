@@ -1,4 +1,4 @@
-"""What is known of an array, to be shown: its values too, where they are there; nothing is computed."""
+"""What is known of an array for display, with its values where they are resident; computes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of a cell that are computed in the background, one cell after another."""
+"""Results of cells that are computed in the background, one cell after another."""
 
 from __future__ import annotations
 

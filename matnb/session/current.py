@@ -1,4 +1,4 @@
-"""The session in use: started on demand, replaced, stopped; and what users and handles ask of it."""
+"""The current session: started on demand, replaced, stopped; and what users and handles ask of it."""
 
 from __future__ import annotations
 
@@ -752,7 +752,7 @@ def check_closed(node: Expr) -> None:
 
 
 def _looked_at() -> Session | None:
-    # Who looks does not wait until a session has started or stopped.
+    # Readers do not block while a session starts or stops.
     session = _process.session
     return None if session is None or session.ended else session
 

@@ -1,4 +1,4 @@
-"""Errors of workers, as the cell raises them: with its lines that wrote the expression."""
+"""Errors of workers as the cell raises them, with the lines of the cell that wrote the expression."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from matnb.io.edge_lines import EDGE_SUFFIXES
 from matnb.io.files import File, RemoteFile, files_of, find_local, suffix_of
 from matnb.io.folders import Where, open_files
 from matnb.io.npz import saved_labels
-from matnb.io.source import Found, Source
+from matnb.io.source import Source, SourceFacts
 from matnb.io.write import check_target, write
 from matnb.lazy.array import DistArray, expression_of
 from matnb.lazy.array_like import ArrayLike
@@ -161,7 +161,7 @@ def load(
     return LOADED["table"](found, nodes) if found.columns else DistArray(*nodes)
 
 
-def _nodes(source: Source, found: Found, blocks: BlocksSpec, transpose: str) -> tuple[Expr, ...]:
+def _nodes(source: Source, found: SourceFacts, blocks: BlocksSpec, transpose: str) -> tuple[Expr, ...]:
     if found.columns:
         made = []
         for place, one in enumerate(found.columns):
@@ -177,7 +177,7 @@ def _nodes(source: Source, found: Found, blocks: BlocksSpec, transpose: str) -> 
 
 
 def _column(
-    source: Source, place: int, found: Found, dtype: np.dtype, blocks: BlocksSpec, mask: bool = False
+    source: Source, place: int, found: SourceFacts, dtype: np.dtype, blocks: BlocksSpec, mask: bool = False
 ) -> Expr:
     column = ColumnSource(source, place, mask)
     return regridded(Load(column, "matrix", found.shape[:1], dtype, False), blocks)

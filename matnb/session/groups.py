@@ -1,4 +1,4 @@
-"""Groups of stored arrays that are cut alike: what is known of each, and how they get other layouts."""
+"""Groups of stored arrays with the same cuts: what is known of each, and how they are laid out anew."""
 
 from __future__ import annotations
 

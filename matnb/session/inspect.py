@@ -1,4 +1,4 @@
-"""Looking at expressions before and after they ran: explained as text, and drawn; nothing is computed."""
+"""Explains and draws expressions before and after they ran; computes nothing."""
 
 from __future__ import annotations
 

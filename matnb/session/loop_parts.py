@@ -1,4 +1,4 @@
-"""The parts of a loop between its pauses: what watches one, where the next begins, and what all took."""
+"""The parts of a loop between its pauses: who watches one, where the next resumes, and their totals."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def as_kept(
 
 @dataclass(frozen=True)
 class LoopResume:
-    """Where a loop goes on after a loss or a pause: the arrays of its state as workers hold them."""
+    """Where a loop resumes after a loss or a pause: the arrays of its state as workers hold them."""
 
     at: Resume
     states: tuple[Entry, ...]

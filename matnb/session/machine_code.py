@@ -1,4 +1,4 @@
-"""Machine code of the commonest loops, made by a process of low priority while a user types first cells."""
+"""Compiles the most common loops ahead, in a low-priority process, while a user types first cells."""
 
 from __future__ import annotations
 

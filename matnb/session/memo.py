@@ -1,4 +1,4 @@
-"""The memo: small values kept here, results on workers that outlast their handles, and files of both."""
+"""The memo: small values kept here, results on workers that outlive their handles, and files of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users call arrays: by the variable, else by the line of the cell that wrote them."""
+"""Names of arrays for users: the variable, else the line of the cell that wrote them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one cell chooses otherwise than its session: its engine, and whether results are remembered."""
+"""Settings that one cell overrides: its engine, and whether results are memoized."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from matnb.lazy.recording import Recording, active_recording
 from matnb.ops.reference import Value
 
 
-class Hidden:
+class HiddenArrays:
     """The arrays that a cell does not find: those it writes itself, and those without a name.
 
     Parameters
@@ -57,7 +57,7 @@ class Choices:
 
     engine: str | None = None
     remembers: bool | None = None
-    hidden: Hidden | None = None  # where it remembers nothing
+    hidden: HiddenArrays | None = None  # where it remembers nothing
     values: MutableMapping[Expr, Value] = field(default_factory=dict)  # that it had interpreted
 
 
@@ -82,8 +82,8 @@ def remembers(config: Config) -> bool:
     return config.remembers if wish is None else wish
 
 
-def hiding() -> Hidden | None:
-    """Return which arrays what runs now is not to find, though they are there; None for no arrays."""
+def hiding() -> HiddenArrays | None:
+    """Return the arrays that are hidden from the current run; None where there are none."""
     return chosen().hidden
 
 
@@ -101,7 +101,7 @@ def choosing(engine: str | None = None, remembers: bool | None = None) -> Iterat
     """
     if engine is not None and engine not in ENGINES:
         raise OptionError(f"engine={engine!r}: {suggestion(engine, ENGINES, 'choose one of')}")
-    hidden = Hidden(live_expressions()) if remembers is False else None
+    hidden = HiddenArrays(live_expressions()) if remembers is False else None
     token = _chosen.set(Choices(engine, remembers, hidden))
     try:
         yield

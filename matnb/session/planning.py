@@ -1,4 +1,4 @@
-"""Plans of expressions over what is stored and alive: where they run, and whether they fit."""
+"""Plans expressions over stored and live arrays: on which engine, and whether they fit in memory."""
 
 from __future__ import annotations
 

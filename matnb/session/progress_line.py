@@ -1,4 +1,4 @@
-"""The line in a terminal that says how far a long run is: rewritten in place, and gone when the run ends."""
+"""The progress line of a long run in a terminal: rewritten in place, and cleared at the end."""
 
 from __future__ import annotations
 

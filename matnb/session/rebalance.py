@@ -1,4 +1,4 @@
-"""Decides about repartitions: asks policies about stored arrays, has it done, and notes what it gained."""
+"""Decides about repartitions: asks policies about stored arrays, carries them out and records the gain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does repartitions: lays stored arrays out anew together, with other cuts or owners, the same values."""
+"""Carries out repartitions: stored arrays get other cuts or owners together, with the same values."""
 
 from __future__ import annotations
 

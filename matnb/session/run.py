@@ -1,4 +1,4 @@
-"""Runs expressions: plans on an engine, loops and branches on a gang; again when workers are lost."""
+"""Runs expressions: plans on an engine, loops and branches on a gang; retries when workers are lost."""
 
 from __future__ import annotations
 

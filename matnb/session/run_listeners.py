@@ -1,4 +1,4 @@
-"""What is told of a session's runs, beside its balancer: makers of listeners, by name."""
+"""Listeners to a session's runs, beside its balancer: factories, registered by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How runs go, from their begin to their end: in events, in the record of a cell and in the measures."""
+"""The log of runs, from begin to end: as events, in the record of a cell, and in the measures."""
 
 from __future__ import annotations
 

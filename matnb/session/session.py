@@ -35,7 +35,7 @@ from matnb.expr.retention import is_small
 from matnb.expr.traverse import topological
 from matnb.io.files import files_of
 from matnb.io.results import ResultFolder
-from matnb.io.source import Found, Source
+from matnb.io.source import Source, SourceFacts
 from matnb.lazy.array import live_expressions
 from matnb.lazy.limits import check_limit
 from matnb.lazy.loop_rolling import roll
@@ -434,7 +434,9 @@ class Session:
 
     # files
 
-    def read(self, source: Source, name: Callable[[Found], Sequence[Expr]]) -> tuple[Found, Sequence[Expr]]:
+    def read(
+        self, source: Source, name: Callable[[SourceFacts], Sequence[Expr]]
+    ) -> tuple[SourceFacts, Sequence[Expr]]:
         """Read a source through on the workers, and return what is known of it and the arrays it gives.
 
         Parameters
@@ -588,7 +590,7 @@ class Interpreter:
     stopping
         Looked at between two operations, for a wish to end what runs.
     convergence
-        Is told of loops.
+        Receives the progress of loops.
     """
 
     def __init__(
@@ -650,7 +652,7 @@ class Interpreter:
 
 
 def _with_pieces(
-    source: Source, blocks: Plan, reading: Plan, outcome: Outcome, found: Found
+    source: Source, blocks: Plan, reading: Plan, outcome: Outcome, found: SourceFacts
 ) -> dict[int, int]:
     # What making the blocks takes on each worker, beside the pieces that were read, which are there still.
     peaks = dict(blocks.peaks)
@@ -669,13 +671,17 @@ def _naming(source: Source) -> Iterator[None]:
         yield
     except TooLargeError as error:
         raise TooLargeError(
-            f"{source!r} is not read: {error}; mn.sources.files(path, batch_size=1000) goes through its rows"
+            f"cannot read {source!r}: {error}; mn.sources.files(path, batch_size=1000) goes through its rows"
         ) from None
 
 
 def read_source(
-    source: Source, name: Callable[[Found], Sequence[Expr]], engine: DaskEngine, store: Store, runner: Runner
-) -> tuple[Found, Sequence[Expr]]:
+    source: Source,
+    name: Callable[[SourceFacts], Sequence[Expr]],
+    engine: DaskEngine,
+    store: Store,
+    runner: Runner,
+) -> tuple[SourceFacts, Sequence[Expr]]:
     """Read a source and return what is known of it and the expressions of the arrays it gives.
 
     Parameters
@@ -703,7 +709,7 @@ def read_source(
         try:
             with raised_in_cell(plan.stages, plan.tasks):
                 outcome = engine.run(plan, (reading.told,), reading.held)
-                found: Found = outcome.fetched[reading.told]
+                found: SourceFacts = outcome.fetched[reading.told]
                 wanted = name(found)
                 stored = store.find(wanted)
                 missing = [node for node in wanted if node not in stored]

@@ -1,4 +1,4 @@
-"""What a session starts with: the environment, over it what this process has set, over that what is given."""
+"""The settings a session starts with: the environment, then this process's, then its arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a computation would take on a described cluster: plans laid out over it, on a virtual clock."""
+"""Simulates a computation on a described cluster: plans laid out over it, on a virtual clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mn.stamp()``: what results depend on, to be kept beside them."""
+"""``mn.stamp()``: what results depend on (versions, files, settings), to be kept beside them."""
 
 from __future__ import annotations
 

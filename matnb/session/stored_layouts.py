@@ -1,4 +1,4 @@
-"""Which layouts stored arrays get: those of a group, of what is to lie alike, and parts that a user wants."""
+"""Layouts of stored arrays: those of a group, of arrays that are aligned, and parts a user asked for."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from matnb.errors import OptionError, UnsupportedError, suggestion
 from matnb.expr.nodes import Expr
 from matnb.io.durations import NO_TIME, duration_texts
 from matnb.io.files import suffix_of
-from matnb.io.source import Found
+from matnb.io.source import SourceFacts
 from matnb.io.write import written_whole
 from matnb.lazy.array import DistArray
 from matnb.lazy.registry import LOADED, writes
@@ -30,7 +30,7 @@ _NONE = "NA"  # what stands for no value where nothing cannot
 _SUFFIXES = (".parquet", ".arrow", ".feather", ".csv")
 
 
-def _loaded_table(found: Found, nodes: Sequence[Expr]) -> Table:
+def _loaded_table(found: SourceFacts, nodes: Sequence[Expr]) -> Table:
     # The table of the columns that a reader found, and of their arrays.
     handles = iter([DistArray(node) for node in nodes])
     columns = {}

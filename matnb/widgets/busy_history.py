@@ -200,7 +200,7 @@ class Loads:
         self._all.add(row, first, parts, total)
 
     def advance(self, now: float) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         self._advance(now - self._begin)
 
     def note_gap(self, seconds: float) -> None:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from matnb.backend.exchange import Owners, is_worth_packing, plan_exchange, touched_places
 from matnb.backend.liveness import BatchPlace, PartialRead, RepeatPlace, outline
-from matnb.backend.registers import Held, parted
+from matnb.backend.registers import Register, parted
 from matnb.blocks.formats import Dense, Empty, csr_block
 from matnb.blocks.kernels.packing import can_pack, pack, touched, unpack
 from matnb.program.kinds import MAP
@@ -98,7 +98,7 @@ def test_entries_are_not_enough_where_the_sparse_block_changes():
 def test_touched_places_are_those_of_the_columns():
     dense = np.zeros((3, 9))
     dense[0, [1, 5]] = dense[2, [5, 8]] = 1
-    registers = {"A": Held(csr_block(sp.csr_array(dense))), "E": Held(Empty((3, 9), FLOAT))}
+    registers = {"A": Register(csr_block(sp.csr_array(dense))), "E": Register(Empty((3, 9), FLOAT))}
     found = touched_places(PartialRead("x", 1, 0, (("A", 4), ("E", 4)), 5), registers)
     assert found is not None
     assert found[0].tolist() == [1, 4]
@@ -109,7 +109,10 @@ def test_touched_places_are_those_of_the_columns():
 
 
 def test_all_places_are_better_where_most_are_touched_or_the_block_is_dense():
-    registers = {"A": Held(csr_block(sp.csr_array(np.ones((2, 4))))), "D": Held(Dense(np.ones((2, 4))))}
+    registers = {
+        "A": Register(csr_block(sp.csr_array(np.ones((2, 4))))),
+        "D": Register(Dense(np.ones((2, 4)))),
+    }
     for left in registers:
         assert touched_places(PartialRead("x", 1, 0, ((left, 0),), 4), registers) is None
 

@@ -15,7 +15,7 @@ from members import perform_all
 
 from matnb.backend import member
 from matnb.backend.jobs import MemberProgram
-from matnb.backend.thread_pool import Crew
+from matnb.backend.thread_pool import ThreadPool
 from matnb.blocks.formats import Dense
 from matnb.program.program import Batch, Program
 
@@ -81,7 +81,7 @@ def test_small_work_begins_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", counted)
-    monkeypatch.setattr(Crew, "run", None)
+    monkeypatch.setattr(ThreadPool, "run", None)
     ranks = Ranks(300, 1, (0,))
     program, held = ranks.program(9)
     found = perform_all(program, held, (0,), 3)
@@ -108,13 +108,13 @@ def test_what_a_run_analyzed_is_kept_and_what_it_read_is_not() -> None:
 
 def test_what_takes_long_is_shared_though_it_reads_little(monkeypatch: pytest.MonkeyPatch) -> None:
     shared: list[int] = []
-    share = Crew.share
+    share = ThreadPool.share
 
-    def counted(crew: Crew, do: Callable[[int], None], count: int) -> None:
+    def counted(crew: ThreadPool, do: Callable[[int], None], count: int) -> None:
         shared.append(count)
         share(crew, do, count)
 
-    monkeypatch.setattr(Crew, "share", counted)
+    monkeypatch.setattr(ThreadPool, "share", counted)
     held = {name: Dense(np.full(10_000, 2.0)) for name in ("x", "y")}  # 80 kB
     for name, expected in (("exp", [2]), ("negative", [])):
         tasks = tuple(task(f"{name}-{one}", 0, (one,), (apply(name, FLOAT), (0,))) for one in held)

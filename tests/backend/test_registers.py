@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from matnb.backend.registers import Held, Hint, JoinUse, Pool, Stacks, Wholes, parted
+from matnb.backend.registers import Hint, JoinUse, Pool, Register, Stacks, Wholes, parted
 from matnb.blocks.formats import Dense
 from matnb.program.kinds import GATHER, PRODUCT
 from matnb.program.operators import Flip, Join, Multiply
@@ -135,7 +135,7 @@ def test_what_arrives_later_gets_its_part_beside_what_is_here():
     pool = Pool()
     wholes = Wholes(pool, groups.groups)
     whole, part = wholes.place(groups.hints["x0"])
-    here = Held(Dense(part), pool.hold(Dense(part)), whole, 0)
+    here = Register(Dense(part), pool.hold(Dense(part)), whole, 0)
     wholes.close()
     found = wholes.place_beside(groups.hints["x1"], [here])
     assert found is not None

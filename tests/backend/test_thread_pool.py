@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from matnb.backend.thread_pool import Crew, Schedule
+from matnb.backend.thread_pool import Schedule, ThreadPool
 
 
-def run_one(crew: Crew, do: Callable[[int], None], num_jobs: int = 1) -> None:
+def run_one(crew: ThreadPool, do: Callable[[int], None], num_jobs: int = 1) -> None:
     """Run jobs that wait for nothing."""
     schedule = Schedule([0] * num_jobs, [()] * num_jobs, [()] * num_jobs, [])
     crew.run(schedule, do, lambda slot: None, lambda: ())
@@ -20,7 +20,7 @@ def run_one(crew: Crew, do: Callable[[int], None], num_jobs: int = 1) -> None:
 @pytest.fixture
 def crew():
     """Return three threads, the test's own among them."""
-    crew = Crew(3, lambda: None)
+    crew = ThreadPool(3, lambda: None)
     yield crew
     crew.close()
 
@@ -87,7 +87,7 @@ def test_what_a_part_raises_the_job_raises_when_all_its_parts_have_ended(crew, h
 
 
 def test_one_thread_does_all_parts_itself():
-    crew = Crew(1, lambda: None)
+    crew = ThreadPool(1, lambda: None)
     done: list[int] = []
     run_one(crew, lambda _: crew.share(done.append, 3))
     crew.close()

@@ -53,7 +53,7 @@ class Habit:
 
 
 @dataclass(frozen=True)
-class Found:
+class SourceFacts:
     """What came of a habit: its outcome, and the error's message or the two values."""
 
     outcome: Outcome
@@ -92,7 +92,7 @@ def done(code: str, names: Names, picture: Callable[[], object]) -> object:
     return printed.getvalue() if value is None else value
 
 
-def judged(habit: Habit, world: World, picture: Callable[[], object], tolerance: float) -> Found:
+def judged(habit: Habit, world: World, picture: Callable[[], object], tolerance: float) -> SourceFacts:
     """Do a habit with the peer and with matnb."""
     ours, theirs = world()
     with warnings.catch_warnings(), np.errstate(all="ignore"), np.printoptions():
@@ -106,10 +106,10 @@ def judged(habit: Habit, world: World, picture: Callable[[], object], tolerance:
         except Exception as error:
             message = f"{type(error).__name__}: {error}"
             said = habit.words not in ("", GAP) and habit.words in message
-            return Found("says" if said else "raises", message)
+            return SourceFacts("says" if said else "raises", message)
     if asked and same(found, expected, tolerance):
-        return Found("works")
-    return Found("differs", f"{short(found)} where the peer has {short(expected)}")
+        return SourceFacts("works")
+    return SourceFacts("differs", f"{short(found)} where the peer has {short(expected)}")
 
 
 def short(value: object) -> str:

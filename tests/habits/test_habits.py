@@ -17,7 +17,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1]))  # where it is run as a script
 
-from habits.habits import GAP, HERE, Found, Habit, Outcome, habits_of, judged, parsed
+from habits.habits import GAP, HERE, Habit, Outcome, SourceFacts, habits_of, judged, parsed
 from habits.worlds import TOLERANCES, WORLDS, drawn, folder
 
 import matnb as mn
@@ -39,7 +39,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     matplotlib.use(before)
 
 
-def outcomes(name: str) -> list[tuple[Habit, Found]]:
+def outcomes(name: str) -> list[tuple[Habit, SourceFacts]]:
     """Do the habits of a list, each with fresh names."""
     tolerance = TOLERANCES.get(name, 1e-9)
     return [(one, judged(one, WORLDS[name], drawn, tolerance)) for one in habits_of(HERE / f"{name}.txt")]

@@ -15,7 +15,7 @@ from matnb.blocks.formats import to_numpy
 from matnb.errors import FileContentWarning, FileFormatError, OptionError
 from matnb.io import delimited
 from matnb.io.columns import ColumnSource
-from matnb.io.source import Found, open_source
+from matnb.io.source import SourceFacts, open_source
 from matnb.ops.creation import read_here
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
@@ -37,7 +37,7 @@ def larger_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delimited, "CHUNK_BYTES", 1 << 16)
 
 
-def words(found: Found) -> list[str]:
+def words(found: SourceFacts) -> list[str]:
     """Return what columns hold."""
     return [f"{one.kind.word} {one.kind.unit or one.kind.stored} {one.num_missing}" for one in found.columns]
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import matnb as mn
 from matnb.errors import FileContentWarning, FileFormatError, OptionError
 from matnb.io import lines
-from matnb.io.source import Found, open_source
+from matnb.io.source import SourceFacts, open_source
 from matnb.lazy.recording import recording
 from matnb.ops.creation import read_here
 
@@ -46,7 +46,7 @@ def text_of(edges: list[tuple[int, int]], head: str = "") -> str:
     return head + "".join(f"{one} {other}\n" for one, other in edges)
 
 
-def told(path: Path, **options: object) -> tuple[Found, str]:
+def told(path: Path, **options: object) -> tuple[SourceFacts, str]:
     found, block = read_here(open_source(path, **options), 3)
     assert found.edges is not None
     return found, found.edges.told(block.nnz)

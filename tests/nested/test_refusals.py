@@ -71,12 +71,12 @@ def test_a_first_offset_below_zero(given: Given) -> None:
 
 @pytest.mark.parametrize("offsets", [[], np.empty(0, np.int64)])
 def test_there_is_at_least_one_offset(offsets: object) -> None:
-    with pytest.raises(ShapeError, match="no offset; give at least one, 0"):
+    with pytest.raises(ShapeError, match="offsets must not be empty: start with 0"):
         mn.nested.from_offsets([], offsets)
 
 
 def test_no_offset_on_the_workers() -> None:
-    with pytest.raises(ShapeError, match="no offset; give at least one, 0"):
+    with pytest.raises(ShapeError, match="offsets must not be empty: start with 0"):
         mn.nested.from_offsets([], mn.asarray(np.empty(0, np.int64)))
 
 

@@ -1,4 +1,4 @@
-"""Products of the transpose of a tall matrix with functions of others of its rows, a few rows at a time."""
+"""Products of a tall matrix's transpose with row-wise functions, a few rows at a time."""
 
 from __future__ import annotations
 

@@ -27,7 +27,6 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import arange, asarray, coo_array, eye, full, linspace, ones, zeros
 from matnb.lazy.foreign_names import CUT as _CUT
 from matnb.lazy.foreign_names import QCUT as _QCUT
-from matnb.lazy.functions.foreach import Splits, foreach, splits
 from matnb.lazy.functions.grouping import GroupBy, groupby, scatter_reduce
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.functions.mapping import map_blocks, reduce_blocks, replicated
@@ -42,6 +41,7 @@ from matnb.lazy.loop import cond, iterate, iteration
 from matnb.lazy.registry import METHODS as _METHODS
 from matnb.lazy.registry import SPARSE_METHODS as _SPARSE_METHODS
 from matnb.plan.simulate import Cluster
+from matnb.presto.splits import Splits, foreach, splits
 from matnb.session import (
     active_session,
     align,

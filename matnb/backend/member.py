@@ -8,12 +8,12 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from matnb.backend import worker
-from matnb.backend.exchange import is_worth_packing
+from matnb.backend.exchange import Places, is_worth_packing
 from matnb.backend.executor import execute
 from matnb.backend.jobs import FIRST_RUNS, JobRound, MemberBatch, ReceiveJob, TaskJob
 from matnb.backend.mailbox import Mailbox, Tag
@@ -29,6 +29,7 @@ from matnb.program.plan import Slot
 # Of a batch that is run in order, with what it makes: what reads more keeps several threads busy. A job that
 # reads less is done before another thread has woken.
 SMALL_BATCH_BYTES, LARGE_JOB_BYTES = 2**23, 2**19
+Blocks: TypeAlias = Mapping[Slot, Block]
 _LOOK_TICKS = 16
 _AGAIN = worker.RunId("again", 0)  # of a task that failed, run once more to tell why
 
@@ -68,12 +69,7 @@ class MemberRegisters:
     """
 
     def __init__(
-        self,
-        registers: Mapping[Slot, Block],
-        mailbox: Mailbox,
-        crew: ThreadPool,
-        wholes: Wholes,
-        limit: int | None,
+        self, registers: Blocks, mailbox: Mailbox, crew: ThreadPool, wholes: Wholes, limit: int | None
     ) -> None:
         self.held = {name: Register(block) for name, block in registers.items()}
         self.sent_bytes = 0
@@ -388,9 +384,7 @@ class MemberRegisters:
         places = self._batched.unpacking.get(job.name) if type(value) is np.ndarray else None
         self.put(job.name, self._copied(value, job, places))
 
-    def _copied(
-        self, value: Any, job: ReceiveJob | None = None, places: np.ndarray | None = None
-    ) -> Register:
+    def _copied(self, value: Any, job: ReceiveJob | None = None, places: Places | None = None) -> Register:
         # A block as it came, in memory of this member; of a packed one only what came is filled.
         if isinstance(value, Csr):
             entries = None if value.values is None else value.values.copy()

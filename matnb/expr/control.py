@@ -111,6 +111,10 @@ class Loop(Expr):
             for place, one in enumerate(arrays)
         )
 
+    def form_text(self) -> str:
+        """Return what it is."""
+        return "a loop"
+
     def _text(self, operands: Sequence[str]) -> str:
         begins = [*operands[: min(self.num_state, MAX_STATES)]]
         if self.num_state > MAX_STATES:
@@ -151,6 +155,10 @@ class Cond(Expr):
         return tuple(
             Variable(place, one.shape, one.dtype, one.sparse) for place, one in enumerate(self.given)
         )
+
+    def form_text(self) -> str:
+        """Return what it is."""
+        return "a branch"
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"branch on {operands[0]}"

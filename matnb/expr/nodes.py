@@ -21,6 +21,7 @@ from matnb.io.source import Source
 
 Shape = tuple[int, ...]
 Key = tuple[int | slice | None, ...]
+_dtype_text = cache(str)  # NumPy takes some microseconds to name a dtype
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,9 @@ class Expr(metaclass=Interned):
         Whether it comes from outside or from parameters, so that it can be made in any cuts.
     is_cheap
         Whether remaking it is cheaper than reading it, so that every reader makes its own.
+    is_call
+        Of a class: whether it calls a user's function for parts of arrays, once for all results that live.
+        Errors in it say on which worker.
     """
 
     shape: ClassVar[Shape]
@@ -63,6 +67,7 @@ class Expr(metaclass=Interned):
     plain: ClassVar[bool] = False
     is_source: ClassVar[bool] = False
     is_cheap: ClassVar[bool] = False
+    is_call: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Set what follows from the fields."""
@@ -89,6 +94,16 @@ class Expr(metaclass=Interned):
                 own["digest_varies"] = True
             if operand.is_made_anew:
                 own["is_made_anew"] = True
+
+    @property
+    def made_by(self) -> Expr | None:
+        """The call of which it is one of the results; None where it is none."""
+        return None
+
+    @property
+    def tie(self) -> tuple[str, tuple[Expr, ...]] | None:
+        """Why operands keep their cuts while it, or a result of it, lives, and which; None where none do."""
+        return None
 
     @property
     def ndim(self) -> int:
@@ -134,6 +149,10 @@ class Expr(metaclass=Interned):
     def describe(self, operands: Sequence[str]) -> str:
         """Return the expression as one line, with its operands by the names given."""
         return self._text(operands)
+
+    def form_text(self) -> str:
+        """Return its form in a few words; of what is no array, what it is."""
+        return f"{self.shape} {_dtype_text(self.dtype)}{' sparse' if self.sparse else ''}"
 
     def _text(self, operands: Sequence[str]) -> str:
         # What a kind of node has of its own where its name and parameters would not read well.

@@ -8,7 +8,6 @@ from matnb.ops import (  # noqa: F401  registers each
     diagonals,
     dynamic_slicing,
     folding,
-    foreach,
     grouping,
     indexing,
     joining,

@@ -174,6 +174,10 @@ class Replicated(Expr):
     def __post_init__(self) -> None:
         self.settle((packed_bytes(self.outputs),), np.dtype(np.uint8), False, *self.inputs)
 
+    def form_text(self) -> str:
+        """Return what it is."""
+        return f"{len(self.outputs)} results together" if len(self.outputs) > 1 else "one result"
+
     def _text(self, operands: Sequence[str]) -> str:
         return f"{self.function.name}({', '.join(operands)})"
 
@@ -208,6 +212,10 @@ class ReduceBlocks(Expr):
         length = self.inputs[0].shape[0]
         rows = max(1 << (rows.bit_length() - 1), -(-length // _MOST_SLABS))
         return [(start, min(start + rows, length)) for start in range(0, length, rows)] or [(0, 0)]
+
+    def form_text(self) -> str:
+        """Return what it is."""
+        return f"{len(self.outputs)} results together" if len(self.outputs) > 1 else "one result"
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"{self.combine.name} of {self.function.name}({', '.join(operands)})"

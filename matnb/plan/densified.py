@@ -10,7 +10,6 @@ from matnb.expr.control import Cond, Loop
 from matnb.expr.nodes import Expr, MaskedMatMul, MatMul
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_entries
-from matnb.plan.explain import kind_of
 from matnb.program.memory import estimate_bytes
 from matnb.program.plan import Stage, Stored
 
@@ -38,7 +37,7 @@ class Densified:
     @property
     def text(self) -> str:
         """What it does, for a user."""
-        words = self.node.describe(tuple(map(kind_of, self.node.operands)))
+        words = self.node.describe(tuple(one.form_text() for one in self.node.operands))
         sizes = f"{bytes_text(self.before)} become {bytes_text(self.after)}"
         return f"{words} makes a sparse array dense: {sizes}"
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from matnb.expr.control import Body, Cond, Loop, Variable
 from matnb.expr.interning import node_fields
 from matnb.expr.nodes import Elementwise, Expr, Literal, Regrid
 from matnb.expr.traverse import consumers, topological
-from matnb.ops.foreach import Foreach
-from matnb.ops.mapping import ReduceBlocks, Replicated
 from matnb.pictures.facts import Change, Look, NodeFacts, PanelFacts
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_entries
@@ -38,23 +35,9 @@ def told_alone(node: Expr, depth: int = 3, called: Called = nameless) -> str:
         if name := called(operand):
             return name
         is_told = not operand.shape and operand.operands and depth > 1
-        return told_alone(operand, depth - 1, called) if is_told else kind_of(operand)
+        return told_alone(operand, depth - 1, called) if is_told else operand.form_text()
 
     return node.describe(tuple(map(told, node.operands)))
-
-
-def kind_of(node: Expr) -> str:
-    """Return shape, dtype and format of an expression."""
-    if isinstance(node, Foreach):
-        return f"{node.function.name}(...)"
-    if isinstance(node, Replicated | ReduceBlocks):
-        return f"{len(node.outputs)} results together" if len(node.outputs) > 1 else "one result"
-    if isinstance(node, Loop | Cond):
-        return "a loop" if isinstance(node, Loop) else "a branch"
-    return f"{node.shape} {_dtype_text(node.dtype)}{' sparse' if node.sparse else ''}"
-
-
-_dtype_text = cache(str)  # NumPy takes some microseconds to name a dtype
 
 
 class ExpressionGraph:
@@ -160,7 +143,7 @@ class ExpressionGraph:
         for node in order:
             is_stored, is_there = node in stored, node in self._there
             is_known = is_stored or is_there or node in self._remembered
-            details = [kind_of(node)]
+            details = [node.form_text()]
             if node in sizes:
                 details.append(sizes[node])
             if is_stored or is_there:

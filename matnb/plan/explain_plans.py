@@ -15,7 +15,7 @@ from matnb.pictures.facts import GraphFacts, Look, NodeFacts, PanelFacts
 from matnb.pictures.graph import listed
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
 from matnb.plan.densified import MOST_TOLD, densified
-from matnb.plan.explain import LAST_VALUE, Called, bodies_of, kind_of, nameless
+from matnb.plan.explain import LAST_VALUE, Called, bodies_of, nameless
 from matnb.plan.looping import ControlPlan, starts_inside
 from matnb.plan.measured import ArrayMeasurement, MadeRun, MadeStage, Measures
 from matnb.plan.plan_counts import counts_of, functions_of, reductions_of, tasks_by_stage
@@ -242,7 +242,7 @@ class PlanGraph:
             if is_value and not marks and node in around.kept:
                 marks = ["kept"]
             known = self._measures.of(stage)
-            box = self._box(stage, kind_of(node), known, group, moved[number], num_users[place], marks)
+            box = self._box(stage, node.form_text(), known, group, moved[number], num_users[place], marks)
             boxes.append(
                 replace(
                     box,
@@ -419,7 +419,7 @@ def _read_by(stage: Stage, stages: Sequence[Stage], read: Container[Expr]) -> li
 
 
 def _input_box(node: Expr, name: str, num_users: int, stored: Stored | None, called: str) -> NodeFacts:
-    details = [kind_of(node)]
+    details = [node.form_text()]
     if stored is not None:
         details.append(blocks_text(stored.layout))
         if stored.block_bytes:

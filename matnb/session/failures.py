@@ -13,8 +13,6 @@ from matnb.errors import CellCancelled, KernelError, MatnbError, TooLargeError, 
 from matnb.expr.nodes import Elementwise, Expr, MaskedMatMul, MatMul
 from matnb.io.files import seen_from_here
 from matnb.lazy.recording import Recording
-from matnb.ops.foreach import Foreach
-from matnb.plan.explain import kind_of
 from matnb.program.operators import Multiply, MultiplyMasked, Operator, SumMasked
 from matnb.program.plan import Stage, Task
 from matnb.session.naming import earlier_lines
@@ -74,7 +72,7 @@ def cell_error(
                 other, f"{what} failed on a worker with {type(other).__name__}: {other}{_advice(other)}"
             )
             error.add_note(failed.trace.rstrip())
-    names_worker = not isinstance(error, KernelError) or any(isinstance(one, Foreach) for one in nodes)
+    names_worker = not isinstance(error, KernelError) or any(one.is_call for one in nodes)
     if error.raised_at is not None and owner is not None and names_worker:
         # Of a function that broke its promise, or of a part; else one that raised has its own trace.
         error.add_note(f"on worker {owner}")
@@ -100,7 +98,9 @@ def located(error: MatnbError, nodes: Sequence[Expr], record: Recording | None) 
         lines = _lines(_writers(nodes, record), record)
     if elsewhere:
         error.cell, lines = elsewhere[0]
-    text = "" if node is None else f"{node.describe(tuple(map(kind_of, node.operands)))} -> {kind_of(node)}"
+    text = ""
+    if node is not None:
+        text = f"{node.describe([one.form_text() for one in node.operands])} -> {node.form_text()}"
     error.lines, error.expression = lines, text
     if lines:
         word = "lines" if len(lines) > 1 else "line"

@@ -19,7 +19,6 @@ from matnb.errors import OptionError
 from matnb.expr.nodes import Expr
 from matnb.expr.stable_order import place_of
 from matnb.lazy.array import live_expressions
-from matnb.ops.foreach import Foreach, tied_to_parts
 from matnb.pictures.escaping import shortened
 from matnb.pictures.quantities import axes_text
 from matnb.plan.explain import told_alone
@@ -341,11 +340,10 @@ class Group:
         return cost.entry_seconds, cost.row_seconds
 
 
-def tie_words(call: Foreach | None) -> str:
-    """Return why the arrays of a function that is not safe keep their cuts; empty for None."""
-    if call is None:
-        return ""
-    return f"the cuts stay: {call.function.name} is tied to its parts, as foreach(safe=False) says"
+def tie_of(node: Expr) -> tuple[str, tuple[Expr, ...]] | None:
+    """Return why arrays keep their cuts while an expression lives, and which; None where none do."""
+    tie = (node.made_by or node).tie
+    return None if tie is None else (f"the cuts stay: {tie[0]}", tie[1])
 
 
 def has_rows_cut(entry: Entry) -> bool:
@@ -467,9 +465,9 @@ class Groups:
         """Return why some arrays keep their cuts: a result of a function tied to their parts lives."""
         asked = set(entries)
         for result in live_expressions():
-            call = tied_to_parts(result)
-            if call is not None and any(self._store.entry(one) in asked for one in (result, *call.cut)):
-                return tie_words(call)
+            tie = tie_of(result)
+            if tie is not None and any(self._store.entry(one) in asked for one in (result, *tie[1])):
+                return tie[0]
         return ""
 
     def of(self, entries: Mapping[Expr, Entry]) -> list[Group]:

@@ -19,7 +19,6 @@ from matnb.blocks.layout import Cuts, Layout, spread
 from matnb.errors import OptionError, TooLargeError
 from matnb.events import Event, TaskTimed
 from matnb.expr.nodes import Expr
-from matnb.ops.foreach import tied_to_parts
 from matnb.pictures.quantities import axes_text
 from matnb.plan.looping import ControlPlan
 from matnb.plan.reproducibility import bits_follow_cuts
@@ -34,7 +33,7 @@ from matnb.session.groups import (
     Pending,
     Question,
     has_rows_cut,
-    tie_words,
+    tie_of,
 )  # fmt: skip
 from matnb.session.loop_parts import LoopWatch, Span
 from matnb.session.planning import Planner
@@ -348,8 +347,8 @@ def _work_of(group: Group, works: Callable[[], Mapping[str, RowWork]]) -> RowWor
 
 def _tie_in(plan: ControlPlan) -> str:
     # Why a loop's arrays keep their cuts: its body calls a function that is tied to them.
-    calls = (tied_to_parts(stage.expression) for stage in plan.stages)
-    return tie_words(next((call for call in calls if call is not None), None))
+    ties = (tie_of(stage.expression) for stage in plan.stages)
+    return next((tie[0] for tie in ties if tie is not None), "")
 
 
 def _with(entries: Mapping[Expr, Entry], new: Mapping[Entry, Entry]) -> dict[Expr, Entry]:

@@ -36,7 +36,6 @@ from matnb.io.results import ResultFolder
 from matnb.lazy.array import live_expressions
 from matnb.lazy.batch_turns import batches_in_turn
 from matnb.lazy.recording import Recording, active_recording
-from matnb.ops.foreach import Foreach, ForeachArray, ForeachValue
 from matnb.pictures.quantities import plural_text
 from matnb.plan.chosen_entries import entries_at_most
 from matnb.plan.densified import MOST_TOLD, densified
@@ -663,10 +662,10 @@ def missing_results(node: Loop | Cond, order: Collection[Expr], store: Container
 
 def _results_beside(order: Collection[Expr], live: Collection[Expr], store: Store) -> dict[str, Expr]:
     # What handles stand for of calls that are made on the way: a function is called once for all it gives.
-    calls = {node for node in order if isinstance(node, Foreach)}
+    calls = {node for node in order if node.is_call}
     if not calls:
         return {}
-    beside = [node for node in live if isinstance(node, ForeachArray | ForeachValue) and node.call in calls]
+    beside = [node for node in live if node.made_by in calls]
     missing = sorted((node for node in beside if node not in store), key=place_of)
     return {f"beside {number}": node for number, node in enumerate(missing) if node not in order}
 

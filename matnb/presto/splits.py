@@ -24,7 +24,8 @@ from matnb.lazy.evaluator import evaluator
 from matnb.lazy.functions.mapping import function_name, tried
 from matnb.lazy.functions.portable import portable
 from matnb.lazy.loop import loop_numbers
-from matnb.ops.foreach import (
+from matnb.pictures.quantities import bytes_text, plural_text
+from matnb.presto.calls import (
     BLOCKS,
     WAYS,
     CombinedValue,
@@ -36,8 +37,7 @@ from matnb.ops.foreach import (
     regular_parts,
     split_space,
 )
-from matnb.pictures.quantities import bytes_text, plural_text
-from matnb.pictures.splits import parts_html, parts_text
+from matnb.presto.pictures import parts_html, parts_text
 
 _MOST_SHOWN = 20  # parts
 _ROWS = 2  # of an example: one would not tell rows from a sum of them

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -89,6 +89,7 @@ class Foreach(Expr):
     distinguishes calls that are equal in all else; empty of a function that is pure.
     """
 
+    is_call: ClassVar[bool] = True
     inputs: tuple[Expr, ...]
     function: Function
     ways: tuple[str, ...]
@@ -141,6 +142,17 @@ class Foreach(Expr):
         """Return what a part's blocks are."""
         return tuple(one.made(part) for one in self.arrays)
 
+    def form_text(self) -> str:
+        """Return what it is."""
+        return f"{self.function.name}(...)"
+
+    @property
+    def tie(self) -> tuple[str, tuple[Expr, ...]] | None:
+        """The arrays that are split, where the function is not safe."""
+        if self.is_safe:
+            return None
+        return f"{self.function.name} is tied to its parts, as foreach(safe=False) says", self.cut
+
     def _text(self, operands: Sequence[str]) -> str:
         return f"{self.function.name}({', '.join(operands)})"
 
@@ -155,6 +167,11 @@ class ForeachArray(Expr):
     def __post_init__(self) -> None:
         made = _call_of(self).arrays[self.place]
         self.settle(made.lengths, made.element, made.is_sparse, self.call)
+
+    @property
+    def made_by(self) -> Expr:
+        """The call."""
+        return self.call
 
     def _text(self, operands: Sequence[str]) -> str:
         return f"result {self.place} of {operands[0]}"
@@ -171,6 +188,11 @@ class ForeachValue(Expr):
         one = _call_of(self).values[self.place]
         self.settle(one.lengths, one.element, False, self.call)
 
+    @property
+    def made_by(self) -> Expr:
+        """The call."""
+        return self.call
+
     def _text(self, operands: Sequence[str]) -> str:
         return f"{_call_of(self).values[self.place].monoid} of {operands[0]}"
 
@@ -185,12 +207,6 @@ def regular_parts(shape: Shape, by: str, counts: Sequence[int]) -> tuple[tuple[i
     return tuple(
         regular_cuts(length, count) for length, count in zip(split_space(shape, by), counts, strict=True)
     )
-
-
-def tied_to_parts(node: Expr) -> Foreach | None:
-    """Return the call of a function that is not safe, of which an expression is a result or is the call."""
-    call = node.call if isinstance(node, ForeachArray | ForeachValue) else node
-    return call if isinstance(call, Foreach) and not call.is_safe else None
 
 
 # What it means: the whole arrays are one part, unless the parts are fixed.

@@ -33,7 +33,7 @@ import matnb as mn
 from matnb.events import Event, LoopFinished
 from matnb.pictures.quantities import bytes_text
 from matnb.program import place
-from matnb.session.simulation import simulated as simulated_on
+from matnb.simulation.simulate import simulated as simulated_on
 
 WORKERS = 4
 WORKER_THREADS = max(1, min(2, THREADS // WORKERS))

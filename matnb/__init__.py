@@ -40,7 +40,6 @@ from matnb.lazy.indexing.dynamic import dynamic_slice, dynamic_update_slice
 from matnb.lazy.loop import cond, iterate, iteration
 from matnb.lazy.registry import METHODS as _METHODS
 from matnb.lazy.registry import SPARSE_METHODS as _SPARSE_METHODS
-from matnb.plan.simulate import Cluster
 from matnb.presto.splits import Splits, foreach, splits
 from matnb.session import (
     active_session,
@@ -53,7 +52,6 @@ from matnb.session import (
     progress,
     repartition,
     save,
-    simulate,
     start,
     stop,
     visualize,
@@ -62,6 +60,8 @@ from matnb.session.current import memo
 from matnb.session.machine_code import compile_ahead as _compile_ahead
 from matnb.session.session import Session as _Session
 from matnb.session.stamp import stamp
+from matnb.simulation.clock import Cluster
+from matnb.simulation.simulate import simulate
 from matnb.tables import writing as _writing  # noqa: F401 - what reads and writes tables
 from matnb.tables.columns import Column, TextColumn
 from matnb.tables.datetimes import TimeMethods

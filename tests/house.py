@@ -7,8 +7,9 @@ from pathlib import PurePosixPath
 # Imports go only to the left.
 ROOMS = (
     "version", "location", "errors", "config", "events", "blocks", "pictures", "io", "expr", "program", "ops",
-    "passes", "plan", "lazy", "balance", "backend", "session", "extend", "presto", "tables", "linalg",
-    "graph", "sources", "learn", "nested", "calls", "health", "widgets", "magics", "cli", "__main__",
+    "passes", "plan", "lazy", "balance", "backend", "session", "extend", "presto", "simulation", "tables",
+    "linalg", "graph", "sources", "learn", "nested", "calls", "health", "widgets", "magics", "cli",
+    "__main__",
 )  # fmt: skip
 # Libraries that only the named rooms know.
 KEPT_IN = {
@@ -101,13 +102,13 @@ ONE_IMPORTER = {
     "matnb/magics/options.py": LARGE,
     "matnb/nested/pictures.py": "how an array is drawn, apart from what it is",
     "matnb/presto/calls.py": "what is called, apart from how it is asked for",
+    "matnb/simulation/pictures.py": "how a simulation is drawn, apart from what it is",
     "matnb/presto/pictures.py": "how parts are told, apart from what they are",
     "matnb/nested/strategy.py": "a model of costs, tried without a session",
     "matnb/nested/orders.py": "how segments are sorted, of any length; arrays say only what is wanted",
     "matnb/ops/interpret.py": ANOTHER_ROOM,
     "matnb/ops/tall.py": "one tall matrix by slabs; ops/solving.py is of many small ones",
     "matnb/pictures/values.py": ANOTHER_ROOM,
-    "matnb/pictures/simulation.py": ANOTHER_ROOM,
     "matnb/plan/hoisting.py": "an idea of its own: what a loop need not do again",
     "matnb/plan/grouping.py": "an idea of its own: what is made in one pass",
     "matnb/session/run_log.py": LARGE,
@@ -127,9 +128,9 @@ ONE_IMPORTER = {
 SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix")
 # Families are built on the core; nobody has to know them to work on it. The limit on the lines of code of all
 # other rooms is a ratchet, which falls with what leaves the core.
-FAMILIES = ("graph", "linalg", "learn", "sources", "nested", "tables", "presto")
+FAMILIES = ("graph", "linalg", "learn", "sources", "nested", "tables", "presto", "simulation")
 FACES = ("calls", "health", "widgets", "magics", "cli")
-CORE_CODE_LINES = 58_931
+CORE_CODE_LINES = 58_304
 # What was over a limit when limits began to count lines of code: each may only become shorter.
 OVER_LIMIT = {
     "matnb/backend/executor.py": 542,

@@ -35,7 +35,6 @@ from matnb.magics.summary import asked_text, session_bundle, setting_text, show_
 from matnb.pictures.escaping import LONGEST_NAME, shortened
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.explain import LAST_VALUE
-from matnb.plan.simulate import Cluster
 from matnb.session import (
     Session,
     active_session,
@@ -43,7 +42,6 @@ from matnb.session import (
     current_session,
     follow_sessions,
     history,
-    simulate,
     start,
     stop,
 )
@@ -52,6 +50,8 @@ from matnb.session.current import memo, next_session_text
 from matnb.session.history_view import HistoryView
 from matnb.session.settings import OPTIONS, clear_defaults, config_with, rebalancing_from, set_default
 from matnb.session.stamp import stamp
+from matnb.simulation.clock import Cluster
+from matnb.simulation.simulate import simulate
 from matnb.tables.table import Table
 from matnb.widgets.monitor import close_monitor, monitor
 from matnb.widgets.output_area import freeze_open, is_headless

@@ -29,7 +29,6 @@ from matnb.lazy.indexing.keys import normalize_axes
 from matnb.pictures.facts import ArrayFacts
 from matnb.pictures.picture import Picture
 from matnb.pictures.quantities import axes_text, plural_text
-from matnb.plan.simulate import Cluster, Simulation
 from matnb.program.plan import Stored
 from matnb.session.array_facts import array_facts
 from matnb.session.memo import Memo, RememberedResults
@@ -37,7 +36,6 @@ from matnb.session.naming import lose
 from matnb.session.progress_line import TerminalLine, write_line
 from matnb.session.session import Session
 from matnb.session.settings import config_with, rebalancing_from
-from matnb.session.simulation import cluster_of, simulated
 
 
 @dataclass
@@ -455,58 +453,6 @@ def visualize(*arrays: object, stage: str | None = None, measured: bool = False)
     names = ["value"] if len(handles) == 1 else [f"value {place}" for place in range(len(handles))]
     roots = {name: handle.expression for name, handle in zip(names, handles, strict=True)}
     return current_session().picture(roots, stage, measured)
-
-
-def simulate(*arrays: object, cluster: Cluster | None = None, iterations: int | None = None) -> Simulation:
-    """Return what it would take to make arrays on a cluster that is described; nothing runs.
-
-    The figures are simulated: bytes follow from the plan, seconds from rates of one core and of links, which
-    no cluster keeps exactly. Counts of stored entries that only a run finds are guesses, and so are the bytes
-    of what has them.
-
-    Parameters
-    ----------
-    *arrays
-        DistArrays, or what :func:`matnb.asarray` takes. They are made from their sources, whatever is stored.
-    cluster
-        A :class:`matnb.Cluster`; by default the workers of the session in use, with links as ``Cluster`` has
-        them.
-    iterations
-        Of loops that end by a condition; by default as many as are written down, at most 10 where a condition
-        ends them before.
-
-    Returns
-    -------
-    Simulation
-        ``makespan_seconds``; ``sent_bytes``, ``received_bytes`` and ``peak_bytes`` of each machine;
-        ``traffic`` from each to each. It displays itself as a picture.
-
-    Raises
-    ------
-    OptionError
-        For no array, for anything other than a Cluster, and for fewer than 1 iterations.
-
-    Examples
-    --------
-    >>> import matnb as mn
-    >>> X = mn.random.default_rng(0).random((1_000_000, 256))
-    >>> found = mn.simulate(X.T @ X, cluster=mn.Cluster(nodes=4, workers=8))
-    >>> sum(found.sent_bytes) == 3 * 256 * 256 * 8  # a partial result of each machine but one
-    True
-    """
-    handles = [one if isinstance(one, DistArray) else asarray(one) for one in arrays]
-    if not handles:
-        raise OptionError("simulate: give at least one array")
-    for handle in handles:
-        check_closed(handle.expression)
-    if cluster is not None and not isinstance(cluster, Cluster):
-        raise OptionError(f"simulate(cluster={type(cluster).__name__}): describe one with mn.Cluster(...)")
-    nodes = [handle.expression for handle in handles]
-    if cluster is not None:
-        return simulated(nodes, cluster, cluster.laid_over(), iterations)
-    session = current_session()
-    there = [session.cluster.workers[number] for number in session.cluster.alive()]
-    return simulated(nodes, *cluster_of(there, session.config.node_grid), iterations)
 
 
 @cancellable()

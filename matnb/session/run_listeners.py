@@ -1,13 +1,15 @@
-"""Listeners to a session's runs, beside its balancer: factories, registered by name."""
+"""What families register with sessions: listeners to runs, beside the balancer, and what is cheap to show."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
+from matnb.backend.cluster import WorkerInfo
 from matnb.events import TaskTimed
+from matnb.expr.nodes import Expr
 from matnb.pictures.facts import HistorySection
-from matnb.program.plan import Plan, Workers
+from matnb.program.plan import Plan, Stored, Workers
 
 
 class RunListener(Protocol):
@@ -20,6 +22,9 @@ class RunListener(Protocol):
         """Return a part of the history, or None; not ``measured``, no more than repeats every time."""
 
 
+# Each tells whether an array is computed since somebody looks at it, given it, the arrays that are there, the
+# workers and how they are arranged.
+CHEAP: list[Callable[[Expr, Mapping[Expr, Stored], Sequence[WorkerInfo], tuple[int, ...] | None], bool]] = []
 Maker = Callable[[Callable[[], Workers]], RunListener]
 MAKERS: dict[str, Maker] = {}
 _Maker = TypeVar("_Maker", bound=Maker)

@@ -62,7 +62,7 @@ from matnb.session.naming import name_roots
 from matnb.session.overrides import chosen, engine_of, hiding, note_written, remembers
 from matnb.session.rebalance import Balancer
 from matnb.session.run import Runner, whole
-from matnb.session.simulation import cluster_of, is_cheap
+from matnb.session.run_listeners import CHEAP
 
 
 class Session:
@@ -204,7 +204,7 @@ class Session:
         with self._lock:
             workers = [self.cluster.workers[number] for number in self.cluster.alive()]
             known = self._store.find(topological([node], self._store))
-            if not is_cheap(node, known, *cluster_of(workers, self.config.node_grid)):
+            if not any(is_cheap(node, known, workers, self.config.node_grid) for is_cheap in CHEAP):
                 return None
             return self.value(node)
 

@@ -15,8 +15,8 @@ from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Grid
 from matnb.ops.creation import pieces_of
 from matnb.plan.lower import lower
-from matnb.plan.simulate import Cluster
 from matnb.program.plan import Workers
+from matnb.simulation.clock import Cluster
 
 
 @pytest.mark.parametrize(

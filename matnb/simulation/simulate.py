@@ -1,4 +1,4 @@
-"""Simulates a computation on a described cluster: plans laid out over it, on a virtual clock."""
+"""``mn.simulate``: plans laid out over a described cluster; and what is cheap enough to be shown unasked."""
 
 from __future__ import annotations
 
@@ -12,11 +12,20 @@ from matnb.errors import OptionError
 from matnb.expr.control import Cond, Loop, results_of
 from matnb.expr.nodes import Expr, Load, Transpose
 from matnb.expr.traverse import topological
+from matnb.lazy.array import DistArray
+from matnb.lazy.creation import asarray
 from matnb.passes import traced
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.looping import plan_control, starts_inside
 from matnb.plan.lower import lower
-from matnb.plan.simulate import (
+from matnb.plan.transposes import scatters
+from matnb.program.memory import estimate_bytes
+from matnb.program.plan import Plan, Stored, Workers
+from matnb.program.writer import Slots
+from matnb.session.current import check_closed, current_session
+from matnb.session.run import missing_results
+from matnb.session.run_listeners import CHEAP
+from matnb.simulation.clock import (
     NOTHING,
     Cluster,
     Simulation,
@@ -25,11 +34,6 @@ from matnb.plan.simulate import (
     run_plan,
     simulation_of,
 )
-from matnb.plan.transposes import scatters
-from matnb.program.memory import estimate_bytes
-from matnb.program.plan import Plan, Stored, Workers
-from matnb.program.writer import Slots
-from matnb.session.run import missing_results
 
 # What is computed though somebody only looks at it.
 _CHEAP_SECONDS, _CHEAP_BYTES, _CHEAP_NODES = 0.3, 1_000_000, 300
@@ -39,7 +43,12 @@ _DENSE = (b"numpy.linalg", b"scipy.linalg", b"matnb.lazy.functions.", b"matnb.ta
 _DENSE_SIZE = 100_000  # elements that these take in a moment
 
 
-def is_cheap(node: Expr, known: Mapping[Expr, Stored], cluster: Cluster, workers: Workers) -> bool:
+def is_cheap(
+    node: Expr,
+    known: Mapping[Expr, Stored],
+    there: Sequence[WorkerInfo],
+    node_grid: tuple[int, ...] | None,
+) -> bool:
     """Tell whether an array is small, and takes no time to speak of by the estimates for its plan.
 
     What a user's functions take nobody knows, and files are not read to show something.
@@ -48,6 +57,8 @@ def is_cheap(node: Expr, known: Mapping[Expr, Stored], cluster: Cluster, workers
     ----------
     known
         The arrays below it that are there.
+    there, node_grid
+        The workers, and how they are arranged.
     """
     if not node.sparse and estimate_bytes(node, node.size) > _CHEAP_BYTES:
         return False
@@ -62,7 +73,11 @@ def is_cheap(node: Expr, known: Mapping[Expr, Stored], cluster: Cluster, workers
         return False
     if node.sparse and estimate_bytes(node, estimate_entries([node], known)[node]) > _CHEAP_BYTES:
         return False
+    cluster, workers = cluster_of(there, node_grid)
     return simulated([node], cluster, workers, known=known).makespan_seconds < _CHEAP_SECONDS
+
+
+CHEAP.append(is_cheap)
 
 
 def _is_users(function: object, operands: Sequence[Expr]) -> bool:
@@ -136,3 +151,55 @@ def _plan(
     slots = Slots()
     stored = {node: slots.of(array) for node, array in known.items()}
     return lower(wanted, (), stored, workers, slots, scatters=chooses), after
+
+
+def simulate(*arrays: object, cluster: Cluster | None = None, iterations: int | None = None) -> Simulation:
+    """Return what it would take to make arrays on a cluster that is described; nothing runs.
+
+    The figures are simulated: bytes follow from the plan, seconds from rates of one core and of links, which
+    no cluster keeps exactly. Counts of stored entries that only a run finds are guesses, and so are the bytes
+    of what has them.
+
+    Parameters
+    ----------
+    *arrays
+        DistArrays, or what :func:`matnb.asarray` takes. They are made from their sources, whatever is stored.
+    cluster
+        A :class:`matnb.Cluster`; by default the workers of the session in use, with links as ``Cluster`` has
+        them.
+    iterations
+        Of loops that end by a condition; by default as many as are written down, at most 10 where a condition
+        ends them before.
+
+    Returns
+    -------
+    Simulation
+        ``makespan_seconds``; ``sent_bytes``, ``received_bytes`` and ``peak_bytes`` of each machine;
+        ``traffic`` from each to each. It displays itself as a picture.
+
+    Raises
+    ------
+    OptionError
+        For no array, for anything other than a Cluster, and for fewer than 1 iterations.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> X = mn.random.default_rng(0).random((1_000_000, 256))
+    >>> found = mn.simulate(X.T @ X, cluster=mn.Cluster(nodes=4, workers=8))
+    >>> sum(found.sent_bytes) == 3 * 256 * 256 * 8  # a partial result of each machine but one
+    True
+    """
+    handles = [one if isinstance(one, DistArray) else asarray(one) for one in arrays]
+    if not handles:
+        raise OptionError("simulate: give at least one array")
+    for handle in handles:
+        check_closed(handle.expression)
+    if cluster is not None and not isinstance(cluster, Cluster):
+        raise OptionError(f"simulate(cluster={type(cluster).__name__}): describe one with mn.Cluster(...)")
+    nodes = [handle.expression for handle in handles]
+    if cluster is not None:
+        return simulated(nodes, cluster, cluster.laid_over(), iterations)
+    session = current_session()
+    there = [session.cluster.workers[number] for number in session.cluster.alive()]
+    return simulated(nodes, *cluster_of(there, session.config.node_grid), iterations)

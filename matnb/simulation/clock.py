@@ -21,7 +21,6 @@ from matnb.config import parse_bytes
 from matnb.errors import OptionError
 from matnb.expr.nodes import Expr, MatMul, Transpose
 from matnb.pictures.quantities import bytes_text, plural_text, seconds_text
-from matnb.pictures.simulation import SimulationFacts, shares_of, simulation_svg
 from matnb.plan.looping import ControlPlan
 from matnb.program.kinds import Role
 from matnb.program.memory import depth_first
@@ -29,6 +28,7 @@ from matnb.program.operators import Cut, Fused, Join, Multiply
 from matnb.program.plan import Plan, PlanWork, Slot, Stage, Task, Workers
 from matnb.program.program import EXPECTED, TOUCHED_AT_MOST, Action, Batch, Branch, Iterate, batches
 from matnb.program.regions import region_size
+from matnb.simulation.pictures import SimulationFacts, shares_of, simulation_svg
 
 # Measured on one core of a shared machine: products of matrices of 1500^2 43 to 51, x + 1 2.6 to 3.7.
 FLOPS_PER_SECOND = 45e9

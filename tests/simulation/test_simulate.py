@@ -19,7 +19,11 @@ from matnb.expr.control import Loop
 from matnb.expr.traverse import topological
 from matnb.plan.looping import plan_control
 from matnb.plan.lower import lower
-from matnb.plan.simulate import (
+from matnb.program.kinds import MAP
+from matnb.program.place import default_layout
+from matnb.program.plan import Plan, Stored, Task
+from matnb.program.regions import region_size
+from matnb.simulation.clock import (
     FLOPS_PER_SECOND,
     SPARSE_ENTRY_SECONDS,
     Cluster,
@@ -29,11 +33,7 @@ from matnb.plan.simulate import (
     run_plan,
     seconds_of,
 )
-from matnb.program.kinds import MAP
-from matnb.program.place import default_layout
-from matnb.program.plan import Plan, Stored, Task
-from matnb.program.regions import region_size
-from matnb.session.simulation import cluster_of, simulated
+from matnb.simulation.simulate import cluster_of, simulated
 
 
 def normal(*shape: int, seed: int = 0) -> mn.DistArray:

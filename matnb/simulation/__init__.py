@@ -1,0 +1,1 @@
+"""``mn.simulate``: what a computation would take on a described cluster, by a clock of its own."""

@@ -20,7 +20,7 @@ from harness.sessions import public
 from harness.threads import blas_threads
 
 import matnb as mn
-from matnb.learn.alternating import AlternatingSquares
+from matnb.learn.recommend.alternating import AlternatingSquares
 
 RANK, ROUNDS, REGULARIZATION, ALPHA, PARTS = 20, 5, 0.1, 2.0, 32
 Solved = Callable[[sp.csr_array, np.ndarray, bool], np.ndarray]

@@ -54,8 +54,8 @@ def dispatch_sites(tree: ast.Module, nodes: set[str]) -> int:
 def only_importers(trees: dict[str, ast.Module]) -> dict[str, str]:
     """Return the files that exactly one other imports, and that file.
 
-    Left out are the faces of folders, what the face of the folder or of the house lists, and the kernels
-    of a family of operations, which has its room.
+    Left out are the faces of folders, what the face of a folder lists that the file is in, and the kernels of
+    a family of operations, which has its room.
     """
     importers: dict[str, set[str]] = defaultdict(set)
     for name, tree in trees.items():
@@ -67,7 +67,7 @@ def only_importers(trees: dict[str, ast.Module]) -> dict[str, str]:
         name: importer
         for name, importer in found.items()
         if name not in folders
-        and importer not in ("matnb", name.rpartition(".")[0])
+        and not name.startswith(f"{importer}.")
         and not (name.startswith("matnb.blocks.kernels.") and room_of(importer) == "ops")
     }
 

@@ -9,34 +9,34 @@ import sys
 
 from matnb.errors import offered, ways
 from matnb.learn import models
-from matnb.learn.als import ALS
-from matnb.learn.elastic_net import ElasticNet
+from matnb.learn.cluster.kmeans import KMeans
+from matnb.learn.cluster.mini_batch_kmeans import MiniBatchKMeans
+from matnb.learn.decomposition.incremental_pca import IncrementalPCA
+from matnb.learn.decomposition.latent_dirichlet_allocation import LatentDirichletAllocation
+from matnb.learn.decomposition.mini_batch_nmf import MiniBatchNMF
+from matnb.learn.decomposition.nmf import NMF
+from matnb.learn.decomposition.pca import PCA
+from matnb.learn.decomposition.spectral_embedding import SpectralEmbedding
+from matnb.learn.decomposition.truncated_svd import TruncatedSVD
 from matnb.learn.glm import GLM
-from matnb.learn.incremental_pca import IncrementalPCA
-from matnb.learn.item_similarity import ItemSimilarity
-from matnb.learn.kmeans import KMeans
-from matnb.learn.lasso import Lasso
-from matnb.learn.latent_dirichlet_allocation import LatentDirichletAllocation
 from matnb.learn.learner import Learner, Model
-from matnb.learn.linear_regression import LinearRegression
-from matnb.learn.logistic import LogisticRegression
-from matnb.learn.mini_batch_kmeans import MiniBatchKMeans
-from matnb.learn.mini_batch_nmf import MiniBatchNMF
-from matnb.learn.minimize import Minimum, minimize
+from matnb.learn.linear.elastic_net import ElasticNet
+from matnb.learn.linear.lasso import Lasso
+from matnb.learn.linear.linear_regression import LinearRegression
+from matnb.learn.linear.logistic import LogisticRegression
+from matnb.learn.linear.poisson import PoissonRegressor
+from matnb.learn.linear.ridge import Ridge
+from matnb.learn.linear.sgd_classifier import SGDClassifier
+from matnb.learn.linear.sgd_regressor import SGDRegressor
 from matnb.learn.mixins import Correlation, CosineSimilarity, Entropy, Perplexity, Top
-from matnb.learn.neighbors import NearestNeighbors
-from matnb.learn.nmf import NMF
-from matnb.learn.optimizers import SGD, AdaGrad, Adam, Average
-from matnb.learn.pass_optimizers import LBFGS, ConjugateGradient, Newton
-from matnb.learn.pca import PCA
-from matnb.learn.poisson import PoissonRegressor
+from matnb.learn.neighbors.nearest_neighbors import NearestNeighbors
+from matnb.learn.optimize.minimize import Minimum, minimize
+from matnb.learn.optimize.optimizers import SGD, AdaGrad, Adam, Average
+from matnb.learn.optimize.pass_optimizers import LBFGS, ConjugateGradient, Newton
+from matnb.learn.recommend.als import ALS
+from matnb.learn.recommend.item_similarity import ItemSimilarity
 from matnb.learn.regularizers import L1, L2, ElasticNetPenalty, MaxNorm, NonNegative
-from matnb.learn.ridge import Ridge
-from matnb.learn.sgd_classifier import SGDClassifier
-from matnb.learn.sgd_regressor import SGDRegressor
-from matnb.learn.spectral_embedding import SpectralEmbedding
 from matnb.learn.training import LearningHistory
-from matnb.learn.truncated_svd import TruncatedSVD
 
 __all__ = [
     "ALS",

@@ -14,7 +14,7 @@ from matnb.learn.arguments import checked, nonnegative, real, rows_from, targets
 from matnb.learn.estimator import Regressor
 from matnb.learn.learner import Learner
 from matnb.learn.models.generalized_linear import GeneralizedLinear
-from matnb.learn.optimizers import Optimizer
+from matnb.learn.optimize.optimizers import Optimizer
 from matnb.learn.regularizers import L2
 
 

@@ -32,8 +32,8 @@ from matnb.learn.arguments import rows_from, whole
 from matnb.learn.estimator import Estimator
 from matnb.learn.mixins import Mixin
 from matnb.learn.named_arguments import LearnerPart
-from matnb.learn.optimizers import AdaGrad, Optimizer, Parameters
-from matnb.learn.pass_optimizers import PassOptimizer
+from matnb.learn.optimize.optimizers import AdaGrad, Optimizer, Parameters
+from matnb.learn.optimize.pass_optimizers import PassOptimizer
 from matnb.learn.pass_training import PassTraining
 from matnb.learn.regularizers import Regularizer
 from matnb.learn.training import LearningHistory, LearningRun, PieceSource, Training, in_parts, source_from

@@ -12,11 +12,11 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.shaping import concatenate
 from matnb.lazy.loop import iterate
-from matnb.learn.conjugate_gradients import Heading
-from matnb.learn.lbfgs import REMEDY, best_of
-from matnb.learn.line_search import MOST_TRIALS, Point, first_bracket, is_settled, is_small, is_stuck
-from matnb.learn.optimizers import Parameters
-from matnb.learn.pass_optimizers import PassOptimizer, PassSearch
+from matnb.learn.optimize.conjugate_gradients import Heading
+from matnb.learn.optimize.lbfgs import REMEDY, best_of
+from matnb.learn.optimize.line_search import MOST_TRIALS, Point, first_bracket, is_settled, is_small, is_stuck
+from matnb.learn.optimize.optimizers import Parameters
+from matnb.learn.optimize.pass_optimizers import PassOptimizer, PassSearch
 from matnb.learn.regularizers import Regularizer
 from matnb.learn.training import (
     BatchPiece,

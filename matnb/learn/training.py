@@ -18,7 +18,7 @@ from matnb.lazy.loop import cond, iterate
 from matnb.lazy.tree import flatten, unflatten
 from matnb.learn.arguments import rows_from, whole
 from matnb.learn.mixins import Mixin
-from matnb.learn.optimizers import Optimizer, Parameters
+from matnb.learn.optimize.optimizers import Optimizer, Parameters
 from matnb.learn.regularizers import Regularizer
 
 Floats = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import matnb as mn
 from matnb.lazy.functions.row_distances import nearest_rows, row_distances
-from matnb.learn.distances import nearest
+from matnb.learn.neighbors.distances import nearest
 from matnb.ops.interpret import interpret
 
 

@@ -13,7 +13,7 @@ from scipy.optimize import minimize as by_scipy
 
 import matnb as mn
 from matnb.errors import ConvergenceWarning, OptionError
-from matnb.learn.linear_losses import LinearLoss
+from matnb.learn.linear.linear_losses import LinearLoss
 
 ROWS = 120
 SOLVERS = ("lbfgs", "newton-cholesky")

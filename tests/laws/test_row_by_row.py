@@ -14,7 +14,7 @@ import matnb as mn
 from matnb.errors import ConvergenceWarning
 from matnb.lazy.array import wrap
 from matnb.lazy.functions.row_descent import Descent
-from matnb.learn import stochastic
+from matnb.learn.linear import stochastic
 from matnb.ops.interpret import interpret
 from matnb.ops.row_descent import RowDescent
 

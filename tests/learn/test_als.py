@@ -147,7 +147,7 @@ def test_recommends_the_best_that_were_not_seen() -> None:
 def test_recommends_in_batches_that_do_not_come_out_even(monkeypatch: pytest.MonkeyPatch) -> None:
     als = mn.learn.ALS(FACTORS, 0.2, 3, random_state=1).fit(ratings())
     whole = als.recommend(np.arange(USERS), 5).items.compute()
-    monkeypatch.setattr("matnb.learn.recommending._SCORES", 5 * ITEMS)
+    monkeypatch.setattr("matnb.learn.recommend.recommending._SCORES", 5 * ITEMS)
     mn.memo.clear()
     np.testing.assert_array_equal(als.recommend(np.arange(USERS), 5).items.compute(), whole)
 

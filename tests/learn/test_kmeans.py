@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import matnb as mn
 from matnb.errors import ConvergenceWarning, NotFittedError, OptionError, ShapeError
-from matnb.learn.starts import starting_centers
+from matnb.learn.cluster.starts import starting_centers
 
 BLOBS, _ = make_blobs(300, 5, centers=4, cluster_std=2.0, random_state=3)
 

@@ -16,7 +16,7 @@ from sklearn.decomposition import LatentDirichletAllocation as Peer
 
 import matnb as mn
 from matnb.errors import DTypeError, NotFittedError, OptionError, ShapeError
-from matnb.learn.topics import exp_expectation
+from matnb.learn.decomposition.topics import exp_expectation
 
 LatentDirichletAllocation = mn.learn.LatentDirichletAllocation
 WORDS, TOPICS = 25, 4

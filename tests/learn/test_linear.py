@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import matnb as mn
 from matnb.errors import ConvergenceWarning, DTypeError, NotFittedError, OptionError, ShapeError
-from matnb.learn.centering import centered, conjugate_least_squares
+from matnb.learn.linear.centering import centered, conjugate_least_squares
 
 N, P = 200, 6
 REGRESSORS = ("LinearRegression", "Ridge", "Lasso", "ElasticNet", "PoissonRegressor")
@@ -177,7 +177,7 @@ class TestRegressorsAgainstScikitLearn:
         assert float(model.dual_gap_) == pytest.approx((primal - dual) / N, rel=1e-8)
 
     def test_many_features_are_gone_through_without_their_products(self, monkeypatch):
-        monkeypatch.setattr("matnb.learn.shrinkage.FEW", 3)
+        monkeypatch.setattr("matnb.learn.linear.shrinkage.FEW", 3)
         for X in (DRAWN.X, sp.csr_array(DRAWN.X)):
             ours = mn.learn.Lasso(**NEAR["Lasso"] | {"tol": 1e-9}).fit(X, DRAWN.y, DRAWN.weights)
             theirs = linear_model.Lasso(**NEAR["Lasso"]).fit(X, DRAWN.y, DRAWN.weights)

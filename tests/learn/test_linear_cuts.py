@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from any_cuts import PARAMS, Library, cut, library
 
 import matnb as mn
-from matnb.learn.linear_model import LinearModel
+from matnb.learn.linear.linear_model import LinearModel
 
 N, P = 47, 4
 RNG = np.random.default_rng(3)

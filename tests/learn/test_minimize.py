@@ -13,9 +13,9 @@ from scipy.optimize import rosen, rosen_der, rosen_hess
 
 import matnb as mn
 from matnb.errors import ConvergenceWarning, DTypeError, OptionError, ShapeError
-from matnb.learn.line_search import Point, along
-from matnb.learn.linear_losses import LinearLoss, half_logistic, half_poisson
-from matnb.learn.multinomial_loss import MultinomialLoss
+from matnb.learn.linear.linear_losses import LinearLoss, half_logistic, half_poisson
+from matnb.learn.linear.multinomial_loss import MultinomialLoss
+from matnb.learn.optimize.line_search import Point, along
 
 METHODS = ("L-BFGS", "newton", "cg")
 

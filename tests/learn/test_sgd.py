@@ -14,8 +14,8 @@ from sklearn.model_selection import GridSearchCV
 
 import matnb as mn
 from matnb.errors import ConvergenceWarning, OptionError, ShapeError, UnsupportedError
-from matnb.learn import stochastic
-from matnb.learn.score_losses import OF_CLASSES, OF_NUMBERS, LinearScore
+from matnb.learn.linear import stochastic
+from matnb.learn.linear.score_losses import OF_CLASSES, OF_NUMBERS, LinearScore
 from matnb.learn.training import Training
 
 RNG = np.random.default_rng(4)

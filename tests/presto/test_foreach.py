@@ -29,7 +29,7 @@ from matnb.blocks.kernels.solves import segment_solves
 from matnb.errors import DTypeError, KernelError, LoopBodyError, OptionError, ShapeError
 from matnb.events import RunFinished
 from matnb.expr.nodes import Expr
-from matnb.learn.alternating import AlternatingSquares
+from matnb.learn.recommend.alternating import AlternatingSquares
 from matnb.ops.interpret import interpret
 from matnb.ops.reference import block_of
 from matnb.plan.lower import lower

@@ -10,7 +10,7 @@ from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.random import default_rng
 from matnb.learn.models.links import LINKS, LinkFunctions
 from matnb.learn.named_arguments import LearnerPart
-from matnb.learn.optimizers import Parameters
+from matnb.learn.optimize.optimizers import Parameters
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
 from matnb.learn.models.links import LINKS, hessian_of
 from matnb.learn.named_arguments import LearnerPart
-from matnb.learn.optimizers import Parameters
+from matnb.learn.optimize.optimizers import Parameters
 
 
 @dataclass(frozen=True)

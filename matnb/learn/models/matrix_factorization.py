@@ -12,11 +12,11 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import ones
 from matnb.lazy.functions.shaping import concatenate
 from matnb.lazy.random import default_rng
-from matnb.learn.alternating import AlternatingSquares, no_factors, num_entries
 from matnb.learn.arguments import real, whole
 from matnb.learn.named_arguments import LearnerPart
-from matnb.learn.optimizers import Parameters
-from matnb.learn.recommending import ratings_from
+from matnb.learn.optimize.optimizers import Parameters
+from matnb.learn.recommend.alternating import AlternatingSquares, no_factors, num_entries
+from matnb.learn.recommend.recommending import ratings_from
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Clustering by centers, and what it is made of."""

@@ -1,0 +1,1 @@
+"""Rows as fewer numbers: components, factors, topics."""

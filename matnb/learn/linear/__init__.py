@@ -1,0 +1,1 @@
+"""Models that are a linear function of rows."""

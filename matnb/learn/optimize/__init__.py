@@ -1,0 +1,1 @@
+"""Minima of losses: methods for all rows, and for batches."""

@@ -1,0 +1,1 @@
+"""Recommenders: what users may like, from ratings."""

@@ -49,7 +49,8 @@ def written(version: Expr, before: Expr, key: object) -> Expr:
 
 def _is_small(key: object, node: Expr) -> bool:
     parts = key if isinstance(key, tuple) else (key,)
-    if len(parts) > node.ndim or not all(isinstance(one, int | np.integer | slice) for one in parts):
+    bounds = (bound for one in parts for bound in _bounds_of(one))
+    if len(parts) > node.ndim or not all(isinstance(one, int | np.integer) for one in bounds):
         return False
     lengths = [
         len(range(*one.indices(length))) if isinstance(one, slice) else 1
@@ -57,6 +58,13 @@ def _is_small(key: object, node: Expr) -> bool:
     ]
     size = prod(lengths) * prod(node.shape[len(parts) :])
     return size <= 1 or (size <= _LARGEST and size * _SHARE <= node.size)
+
+
+def _bounds_of(part: object) -> tuple[object, ...]:
+    # What may be known only at run time, and is not to be computed for this.
+    if isinstance(part, slice):
+        return tuple(one for one in (part.start, part.stop, part.step) if one is not None)
+    return (part,)
 
 
 def note_computation(node: Expr) -> None:

@@ -90,6 +90,7 @@ def test_images_are_filtered_whole() -> None:
         return scipy.ndimage.gaussian_filter(images, 2, axes=(-2, -1))
 
     stack = np.random.default_rng(0).random((4, 40, 60))
-    images, image = mn.asarray(stack, blocks=(2, 2, 2)), mn.asarray(stack[0], blocks=(2, 2))
-    np.testing.assert_array_equal(mn.map_blocks(smooth, images, align="rows"), smooth(stack))
-    np.testing.assert_array_equal(mn.replicated(smooth, image), smooth(stack[0]))
+    with mn.start(workers=2, threads=1):
+        images, image = mn.asarray(stack, blocks=(2, 2, 2)), mn.asarray(stack[0], blocks=(2, 2))
+        np.testing.assert_array_equal(mn.map_blocks(smooth, images, align="rows"), smooth(stack))
+        np.testing.assert_array_equal(mn.replicated(smooth, image), smooth(stack[0]))

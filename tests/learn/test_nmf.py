@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 import matnb as mn
 from matnb.errors import ConvergenceWarning, DTypeError, NotFittedError, OptionError, ShapeError
+from matnb.learn.decomposition import nonnegative
 
 ROWS, COLUMNS, K = 60, 40, 4
 LOSSES = ["frobenius", "kullback-leibler"]
@@ -83,7 +84,7 @@ def test_begins_from_the_singular_vectors_as_scikit_learn_does(init: str) -> Non
     low = RNG.random((50, 3)) @ RNG.random((3, 30))
     theirs = sklearn.decomposition.NMF(3, init=init, solver="cd", max_iter=1, random_state=0)
     expected, others = sklearn.decomposition._nmf._initialize_nmf(low, 3, init, random_state=0)
-    found, turned = mn.learn.nonnegative.start_of(mn.asarray(low), 3, init, 0, "NMF")
+    found, turned = nonnegative.start_of(mn.asarray(low), 3, init, 0, "NMF")
     np.testing.assert_allclose(found.compute(), expected, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(turned.T.compute(), others, rtol=1e-6, atol=1e-6)
     assert theirs.init == init

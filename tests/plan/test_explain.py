@@ -21,7 +21,7 @@ from matnb.events import TaskTimed
 from matnb.expr.nodes import Data, Expr
 from matnb.ops.selecting import Compress
 from matnb.pictures.graph import MOST_LISTED, listed
-from matnb.plan.explain import ExpressionGraph, kind_of, told_alone
+from matnb.plan.explain import ExpressionGraph, told_alone
 from matnb.plan.explain_plans import plan_text
 from matnb.plan.lower import lower
 from matnb.plan.measured import MOST_RUNS, Measures
@@ -74,8 +74,8 @@ def test_an_expression_is_one_line(array: mn.DistArray, text: str):
 
 
 def test_kind_tells_shape_dtype_and_format():
-    assert kind_of(A.expression) == "(3, 4) float64"
-    assert kind_of(S.expression) == "(4, 4) float64 sparse"
+    assert A.expression.form_text() == "(3, 4) float64"
+    assert S.expression.form_text() == "(4, 4) float64 sparse"
 
 
 def lines_of(roots: Mapping[str, Expr], stored: Mapping[Expr, Stored] | None = None) -> list[str]:

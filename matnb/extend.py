@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from importlib.metadata import entry_points
 
-from matnb.blocks.formats import Block, Csr, Dense, Empty, to_numpy
+from matnb.blocks.formats import Block, Csr, Dense, Empty, csr_block, to_numpy, to_scipy
 from matnb.blocks.grid import Grid, Region
 from matnb.blocks.kernels.compiled import compiled
 from matnb.blocks.layout import Layout
@@ -72,6 +72,7 @@ __all__ = [
     "Workers",
     "compiled",
     "converging",
+    "csr_block",
     "dense",
     "expression_of",
     "flatten",
@@ -85,6 +86,7 @@ __all__ = [
     "register_pass",
     "rewrite",
     "to_numpy",
+    "to_scipy",
     "unflatten",
     "warn",
     "wrap",

@@ -93,6 +93,8 @@ __all__ = [
     "writes",
 ]
 
+__getattr__, __dir__ = offered(__name__, __all__)
+
 
 def load_families() -> None:
     """Import the packages that are installed as families; one that cannot be imported is a warning."""

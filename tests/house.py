@@ -130,7 +130,7 @@ SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "remo
 # other rooms is a ratchet, which falls with what leaves the core.
 FAMILIES = ("graph", "linalg", "learn", "sources", "nested", "tables", "presto", "simulation")
 FACES = ("calls", "health", "widgets", "magics", "cli")
-CORE_CODE_LINES = 58_311
+CORE_CODE_LINES = 58_310
 # What was over a limit when limits began to count lines of code: each may only become shorter.
 OVER_LIMIT = {
     "matnb/backend/executor.py": 542,

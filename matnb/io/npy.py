@@ -16,7 +16,7 @@ from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
 from matnb.io.entries import Slab, common, dense_of
 from matnb.io.files import File, RemoteFile
-from matnb.io.source import Piece, PlainSource, Source, SourceFacts, reader, split_range
+from matnb.io.source import Piece, PlainContext, PlainSource, Source, SourceFacts, reader, split_range
 
 SMALLEST_PIECE_BYTES = 1 << 16
 NUMBERS = "biufc"  # kinds of dtype that an array may have
@@ -163,12 +163,12 @@ class Npy(PlainSource):
     def summary(self, parsed: Piece) -> None:
         """Return nothing: the header says all."""
 
-    def merge(self, summaries: Sequence[None]) -> NpyFound:
+    def merge(self, summaries: Sequence[None]) -> PlainContext:
         """Return what is known of the array."""
         shape = self.header.shape
-        return NpyFound(SourceFacts(shape, self.dtype, sparse=False, nnz=prod(shape)))
+        return PlainContext(SourceFacts(shape, self.dtype, sparse=False, nnz=prod(shape)))
 
-    def part(self, parsed: Piece, context: NpyFound, region: Region) -> Slab | None:
+    def part(self, parsed: Piece, context: PlainContext, region: Region) -> Slab | None:
         """Return the rectangle of a piece that lies in a region."""
         own = [(0, length) for length in self.header.shape]
         if own and self.header.num_bytes:
@@ -199,16 +199,9 @@ class Npy(PlainSource):
         within = [(0, stop - start) if axis == self._axis else span for axis, span in enumerate(region)]
         return data.reshape(shape, order=order)[tuple(slice(*span) for span in within)]
 
-    def assemble(self, parts: Sequence[Slab | None], context: NpyFound, region: Region) -> Block:
+    def assemble(self, parts: Sequence[Slab | None], context: PlainContext, region: Region) -> Block:
         """Return the block of a region."""
         return dense_of([part for part in parts if part is not None], region, self.dtype)
-
-
-@dataclass(frozen=True)
-class NpyFound:
-    """What is known of the array."""
-
-    found: SourceFacts
 
 
 @reader("npy", ".npy")

@@ -23,7 +23,7 @@ from matnb.errors import ShapeError
 from matnb.io.entries import Entries, Slab, block_of, common, dense_of, entries_in
 from matnb.io.files import INFLATE_LIMIT, File
 from matnb.io.npy import NUMBERS, NpyHeader, read_header
-from matnb.io.source import Piece, PlainSource, Source, SourceFacts, reader, split_range
+from matnb.io.source import Piece, PlainContext, PlainSource, Source, SourceFacts, reader, split_range
 
 _LARGEST_TEXT = 1000  # bytes of a member that is a word
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # of others it is not known how far they inflate
@@ -251,13 +251,6 @@ class Blocks:
 
 
 @dataclass(frozen=True)
-class SavedFound:
-    """What is known of the array."""
-
-    found: SourceFacts
-
-
-@dataclass(frozen=True)
 class Saved(PlainSource):
     """An array that matnb saved; ``grid`` is how it was cut then."""
 
@@ -378,11 +371,13 @@ class Saved(PlainSource):
     def summary(self, parsed: Blocks) -> None:
         """Return nothing: the file says all."""
 
-    def merge(self, summaries: Sequence[None]) -> SavedFound:
+    def merge(self, summaries: Sequence[None]) -> PlainContext:
         """Return what is known of the array."""
-        return SavedFound(SourceFacts(self.grid.shape, self.dtype, self.sparse, self.pattern, self.nnz))
+        return PlainContext(SourceFacts(self.grid.shape, self.dtype, self.sparse, self.pattern, self.nnz))
 
-    def part(self, parsed: Blocks, context: SavedFound, region: Region) -> tuple[Block | Slab | Entries, ...]:
+    def part(
+        self, parsed: Blocks, context: PlainContext, region: Region
+    ) -> tuple[Block | Slab | Entries, ...]:
         """Return what blocks of a piece have in a region: the block itself where it is the region."""
         parts: list[Block | Slab | Entries] = []
         for own, block in parsed.blocks:
@@ -396,7 +391,7 @@ class Saved(PlainSource):
         return tuple(parts)
 
     def assemble(
-        self, parts: Sequence[Sequence[Block | Slab | Entries]], context: SavedFound, region: Region
+        self, parts: Sequence[Sequence[Block | Slab | Entries]], context: PlainContext, region: Region
     ) -> Block:
         """Return the block of a region."""
         found = [one for part in parts for one in part]
@@ -490,13 +485,6 @@ _FORMATS = ("csr", "csc", "coo", "bsr", "dia")
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """What is known of the matrix."""
-
-    found: SourceFacts
-
-
-@dataclass(frozen=True)
 class ScipyNpz(PlainSource):
     """A matrix that ``scipy.sparse.save_npz`` wrote; its members are compressed, so one worker reads it."""
 
@@ -587,16 +575,16 @@ class ScipyNpz(PlainSource):
         """Return the number of entries and their type."""
         return parsed.rows.size, np.asarray(parsed.values).dtype
 
-    def merge(self, summaries: Sequence[tuple[int, np.dtype]]) -> Loaded:
+    def merge(self, summaries: Sequence[tuple[int, np.dtype]]) -> PlainContext:
         """Return what is known of the matrix."""
         ((num_entries, dtype),) = summaries
-        return Loaded(SourceFacts(self.shape, dtype, sparse=True, nnz=num_entries))
+        return PlainContext(SourceFacts(self.shape, dtype, sparse=True, nnz=num_entries))
 
-    def part(self, parsed: Entries, context: Loaded, region: Region) -> Entries:
+    def part(self, parsed: Entries, context: PlainContext, region: Region) -> Entries:
         """Return the entries that lie in a region, with local positions."""
         return entries_in(parsed, region)
 
-    def assemble(self, parts: Sequence[Entries], context: Loaded, region: Region) -> Block:
+    def assemble(self, parts: Sequence[Entries], context: PlainContext, region: Region) -> Block:
         """Return the block of a region; entries stored twice are summed, zeros kept."""
         return block_of(parts, region, context.found.dtype)
 

@@ -13,20 +13,13 @@ from matnb.blocks.formats import Block
 from matnb.blocks.grid import Region
 from matnb.errors import OptionError
 from matnb.io.entries import Entries, block_of, entries_in, joined
-from matnb.io.source import ROW_ENTRIES, Piece, PlainSource, SourceFacts, split_range
+from matnb.io.source import ROW_ENTRIES, Piece, PlainContext, PlainSource, SourceFacts, split_range
 
 _FLOAT = np.dtype(np.float64)
 _BATCH = 1 << 16  # edges drawn at once; a multiple of 4, Philox's numbers a step
 _PERMUTATION_ROUNDS = 4
 _SMALLEST_PIECE = 1 << 10
 LARGEST_SCALE = 31
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """What is known of the graph."""
-
-    found: SourceFacts
 
 
 @dataclass(frozen=True)
@@ -182,15 +175,17 @@ class Rmat(PlainSource):
         """Return the number of edges drawn."""
         return parsed.rows.size
 
-    def merge(self, summaries: Sequence[int]) -> Drawn:
+    def merge(self, summaries: Sequence[int]) -> PlainContext:
         """Return what is known of the graph."""
         length = 2**self.scale
-        return Drawn(SourceFacts((length, length), _FLOAT, sparse=True, pattern=True, nnz=sum(summaries)))
+        return PlainContext(
+            SourceFacts((length, length), _FLOAT, sparse=True, pattern=True, nnz=sum(summaries))
+        )
 
-    def part(self, parsed: Entries, context: Drawn, region: Region) -> Entries:
+    def part(self, parsed: Entries, context: PlainContext, region: Region) -> Entries:
         """Return the edges that lie in a region, with local positions."""
         return entries_in(parsed, region)
 
-    def assemble(self, parts: Sequence[Entries], context: Drawn, region: Region) -> Block:
+    def assemble(self, parts: Sequence[Entries], context: PlainContext, region: Region) -> Block:
         """Return the block of a region."""
         return block_of(parts, region, _FLOAT, "merge")

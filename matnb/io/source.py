@@ -190,6 +190,13 @@ class Source(Protocol):
         """Return the original ids of vertices ``start`` to ``stop`` as a dense block."""
 
 
+@dataclass(frozen=True)
+class PlainContext:
+    """A context that says no more than what is known of the array."""
+
+    found: SourceFacts
+
+
 class PlainSource:
     """What most sources have in common: no vertex ids of their own, and no word on rows before reading."""
 

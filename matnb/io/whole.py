@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Region
 from matnb.io.files import File
-from matnb.io.source import Piece, PlainSource, SourceFacts
+from matnb.io.source import Piece, PlainContext, PlainSource, SourceFacts
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,6 @@ class WholeFile(PlainSource):
 
     def parse(self, piece: Piece) -> npt.NDArray[np.generic]:
         """Return the array."""
-        stream: IO[bytes]
         with self.file.open() as stream:
             try:
                 found = np.asarray(self.read(stream, *self.options), self.dtype)
@@ -74,25 +72,18 @@ class WholeFile(PlainSource):
     def summary(self, parsed: npt.NDArray[np.generic]) -> None:
         """Return nothing: the header says all."""
 
-    def merge(self, summaries: Sequence[None]) -> WholeFound:
+    def merge(self, summaries: Sequence[None]) -> PlainContext:
         """Return what is known of the array."""
-        return WholeFound(SourceFacts(self.shape, self.dtype, sparse=False, nnz=prod(self.shape)))
+        return PlainContext(SourceFacts(self.shape, self.dtype, sparse=False, nnz=prod(self.shape)))
 
     def part(
-        self, parsed: npt.NDArray[np.generic], context: WholeFound, region: Region
+        self, parsed: npt.NDArray[np.generic], context: PlainContext, region: Region
     ) -> npt.NDArray[np.generic]:
         """Return the elements of a region."""
         return parsed[tuple(slice(*span) for span in region)]
 
     def assemble(
-        self, parts: Sequence[npt.NDArray[np.generic]], context: WholeFound, region: Region
+        self, parts: Sequence[npt.NDArray[np.generic]], context: PlainContext, region: Region
     ) -> Block:
         """Return the block of a region."""
         return Dense(np.array(parts[0], order="C"))
-
-
-@dataclass(frozen=True)
-class WholeFound:
-    """What is known of the array."""
-
-    found: SourceFacts

@@ -95,7 +95,10 @@ def cond(predicate: object, then: Callable[[], State], otherwise: Callable[[], S
     with recording_body(None):
         second, other = flatten(otherwise(), tree)
     if tree != other:
-        hint = f": other segments; {tree.advice}" if str(tree) == str(other) else ""
+        unlike = tree.difference(other) if str(tree) == str(other) else None
+        hint = (
+            "" if unlike is None else f": {'; '.join(filter(None, (f'other {unlike.parts}', unlike.advice)))}"
+        )
         raise ShapeError(f"mn.cond gives {tree} on one side and {other} on the other{hint}")
     firsts, seconds = [], []
     for path, one, two in zip(
@@ -558,11 +561,10 @@ class _LoopRecorder:
         leaves, tree = flatten(new, self._tree)
         if new is None:
             raise DTypeError("the step returns None: let it return the next state")
-        if tree != self._tree and str(tree) == str(self._tree):
-            raise ShapeError(
-                f"the step returns {tree}, but not the state's segments, which stay the same from one "
-                f"iteration to the next: {tree.advice}"
-            )
+        if str(tree) == str(self._tree) and (unlike := tree.difference(self._tree)) is not None:
+            same = f"the state's {unlike.parts}, which stay the same from one iteration to the next"
+            what = f"the step returns {tree}, but not {same}"
+            raise ShapeError(": ".join(filter(None, (what, unlike.advice))))
         if tree != self._tree:
             raise ShapeError(f"the step returns {tree}, but the state is {self._tree}")
         results = [expression_of(leaf) for leaf in leaves]

@@ -19,6 +19,7 @@ class Container:
     unflatten: Callable[[Any, Sequence[Any]], object]
     paths: Callable[[Any], Sequence[str]]
     fixes_shapes: bool
+    parts: str
     advice: str
 
 
@@ -32,6 +33,7 @@ def register_container(
     *,
     paths: Callable[[Any], Sequence[str]] | None = None,
     fixes_shapes: bool = False,
+    parts: str = "structures",
     advice: str = "",
 ) -> None:
     """Let values of a type be states of loops, results of branches and of cells, as JAX's pytrees are.
@@ -50,10 +52,12 @@ def register_container(
         ``[0]``, ``[1]`` and so on.
     fixes_shapes
         Whether a structure fits children of one shape only, so that rows of them are no such container.
+    parts
+        What users call structures.
     advice
-        What to write, in an error, where the structures of two values differ.
+        What to write, in an error, where those of two values differ.
     """
-    _containers[kind] = Container(flatten, unflatten, paths or _numbered, fixes_shapes, advice)
+    _containers[kind] = Container(flatten, unflatten, paths or _numbered, fixes_shapes, parts, advice)
 
 
 def _numbered(structure: Any) -> Sequence[str]:
@@ -79,11 +83,14 @@ class TreeDef:
             return self
         return next((found for one in self.below if (found := one.fixed) is not None), None)
 
-    @property
-    def advice(self) -> str:
-        """What to write where the structure of one of its containers differs."""
-        own = "" if self.kind is None else self._container.advice
-        return own or next((found for one in self.below if (found := one.advice)), "")
+    def difference(self, other: TreeDef) -> Container | None:
+        """Return the first container whose structure is not that of another tree which reads alike."""
+        if self.kind is None or self == other:
+            return None
+        if self.structure != other.structure:
+            return self._container
+        pairs = zip(self.below, other.below, strict=True)
+        return next((found for one, two in pairs if (found := one.difference(two)) is not None), None)
 
     @property
     def _container(self) -> Container:

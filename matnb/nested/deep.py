@@ -331,5 +331,6 @@ for _kind in (NestedArray, DeepNestedArray):
         lambda segments, values: segments.like.with_values(*values),
         paths=lambda _: (".values",),
         fixes_shapes=True,
+        parts="segments",
         advice="values of M in equal segments are taken over by N.with_values(M.values)",
     )

@@ -7,7 +7,6 @@ import os
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +40,7 @@ def load(
     blocks: BlocksSpec = None,
     transpose: str = "auto",
     **options: object,
-) -> Any:
+) -> DistArray | Table:  # type: ignore[name-defined]  # noqa: F821  a family's, known here by name alone
     """Read a file on the workers, text in parallel by byte range, and return an array or a table.
 
     The file is read immediately, so a bad one raises its error here. If blocks are lost, or evicted from

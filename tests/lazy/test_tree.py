@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matnb.errors import DTypeError
-from matnb.lazy.tree import flatten, unflatten
+import matnb as mn
+from matnb.errors import DTypeError, ShapeError
+from matnb.lazy import tree as tree_module
+from matnb.lazy.tree import flatten, register_container, unflatten
 
 
 class Point(NamedTuple):
@@ -60,3 +62,34 @@ def test_dicts_are_matched_by_their_keys() -> None:
 def test_a_key_that_is_no_constant() -> None:
     with pytest.raises(DTypeError, match="use strings or numbers"):
         flatten({(1, 2): 3})
+
+
+class Ring(NamedTuple):
+    """Values of which a structure says more than it shows."""
+
+    values: object
+    names: str
+
+
+def test_a_structure_that_differs_is_named_without_advice_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Named:
+        def __init__(self, names: str) -> None:
+            self.names = names
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Named) and self.names == other.names
+
+        def __str__(self) -> str:
+            return "of names"
+
+    monkeypatch.setattr(tree_module, "_containers", dict(tree_module._containers))
+    register_container(
+        Ring,
+        lambda ring: ((ring.values,), Named(ring.names)),
+        lambda named, values: Ring(*values, named.names),
+    )
+    x = mn.arange(3.0)
+    with pytest.raises(ShapeError, match=r"on the other: other structures$"):
+        mn.cond(x.sum() > 0, lambda: Ring(x, "a"), lambda: Ring(x, "b"))
+    with pytest.raises(ShapeError, match=r"not the state's structures, which stay the same .* to the next$"):
+        mn.iterate(lambda ring: Ring(ring.values, "b"), Ring(x, "a"), max_iterations=2)

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 # Imports go only to the left.
 ROOMS = (
-    "version", "location", "errors", "config", "events", "blocks", "pictures", "io", "expr", "program", "ops",
+    "version", "location", "errors", "config", "events", "registration", "blocks", "pictures", "io", "expr", "program", "ops",
     "passes", "plan", "lazy", "balance", "backend", "session", "extend", "presto", "simulation", "tables",
     "linalg", "graph", "sources", "learn", "nested", "calls", "health", "widgets", "magics", "cli",
     "__main__",

@@ -22,7 +22,7 @@ def room_of(name: str) -> str:
     return parts[1] if len(parts) > 1 else "front door"
 
 
-def imported(tree: ast.Module, names: set[str]) -> set[str]:
+def imported(tree: ast.AST, names: set[str]) -> set[str]:
     """Return the modules of the house that a module imports, at its top or later."""
     found: set[str] = set()
     for node in ast.walk(tree):
@@ -34,6 +34,50 @@ def imported(tree: ast.Module, names: set[str]) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names} & names
     return found
+
+
+class _WithoutTypes(ast.NodeTransformer):
+    # Imports for type checkers alone are none when a program runs.
+    def visit_If(self, node: ast.If) -> ast.If | ast.Pass:
+        return ast.Pass() if ast.unparse(node.test) == "TYPE_CHECKING" else node
+
+
+def imported_when_run(tree: ast.Module, names: set[str]) -> set[str]:
+    """Return the modules of the house that a module imports at its top or later, but for type checkers."""
+    return imported(_WithoutTypes().visit(ast.parse(ast.unparse(tree))), names)
+
+
+def imported_late(tree: ast.Module, names: set[str]) -> set[str]:
+    """Return the modules of the house that functions of a module import."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return {one for node in ast.walk(tree) if isinstance(node, functions) for one in imported(node, names)}
+
+
+def circles(imports: dict[str, set[str]]) -> list[set[str]]:
+    """Return the sets of modules of which each reaches every other by imports (Tarjan 1972)."""
+    numbers: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    open_modules: list[str] = []
+    found: list[set[str]] = []
+
+    def visit(name: str) -> None:
+        numbers[name] = lowest[name] = len(numbers)
+        open_modules.append(name)
+        for other in sorted(imports[name]):
+            if other not in numbers:
+                visit(other)
+                lowest[name] = min(lowest[name], lowest[other])
+            elif other in open_modules:
+                lowest[name] = min(lowest[name], numbers[other])
+        if lowest[name] == numbers[name]:
+            place = open_modules.index(name)
+            found.append(set(open_modules[place:]))
+            del open_modules[place:]
+
+    for name in imports:
+        if name not in numbers:
+            visit(name)
+    return [one for one in found if len(one) > 1]
 
 
 def dispatch_sites(tree: ast.Module, nodes: set[str]) -> int:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from members import results_of
 from written import written
 
-from matnb.backend.executor import StepMemory, execute
+from matnb.backend.tasks.executor import StepMemory, execute
 from matnb.blocks.formats import Block, Dense, Empty, csr_block, to_numpy
 from matnb.blocks.kernels.elementwise import Link
 from matnb.blocks.kernels.one_pass import Share

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from matnb.backend.executor import execute
+from matnb.backend.tasks.executor import execute
 from matnb.blocks.formats import Block, Dense, to_numpy
 from matnb.blocks.grid import region_shape
 from matnb.blocks.kernels.shaping import join

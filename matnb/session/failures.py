@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 
-from matnb.backend.engine_dask import RunCancelled
-from matnb.backend.worker import Failed, TaskFailed
+from matnb.backend.engines.engine_dask import RunCancelled
+from matnb.backend.tasks.worker import Failed, TaskFailed
 from matnb.blocks.kernels.elementwise import Link
 from matnb.errors import CellCancelled, KernelError, MatnbError, TooLargeError, kernel_error
 from matnb.expr.nodes import Elementwise, Expr, MaskedMatMul, MatMul

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from matnb.backend.cluster import WorkerInfo
+from matnb.backend.cluster.dask_cluster import WorkerInfo
 from matnb.events import TaskTimed
 from matnb.expr.nodes import Expr
 from matnb.pictures.facts import HistorySection

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from written import written
 
-from matnb.backend import executor, registers, small_passes
-from matnb.backend.executor import FRESH, PreparedTask, StepMemory, execute, in_turn
+from matnb.backend.tasks import executor, registers, small_passes
+from matnb.backend.tasks.executor import FRESH, PreparedTask, StepMemory, execute, in_turn
 from matnb.blocks.formats import Csr, Dense, Empty, csr_block, freeze
 from matnb.blocks.kernels import chains, frontier, tile_loops, tiles
 from matnb.blocks.kernels.calls import unpacked

@@ -10,7 +10,7 @@ import pytest
 from cells import fail, run
 
 import matnb as mn
-from matnb.backend.worker import Failed
+from matnb.backend.tasks.worker import Failed
 from matnb.blocks.kernels.elementwise import Link
 from matnb.errors import KernelError, TooLargeError
 from matnb.lazy.recording import Recording

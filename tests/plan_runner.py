@@ -6,39 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from matnb.backend.tasks.executor import execute
 from matnb.blocks.formats import Block, Dense, to_numpy
 from matnb.blocks.grid import region_shape
 from matnb.blocks.kernels.shaping import join
-from matnb.expr.client_data import held
 from matnb.expr.nodes import Expr
-from matnb.ops.creation import inline_blocks, piece_of
 from matnb.program.operators import Multiply
-from matnb.program.plan import Plan, Slot, Stored, Task, Workers
+from matnb.program.plan import Plan, Slot, Stored, Task
 from matnb.program.program import Action, Batch, Branch, Iterate, Program, Registers
+from matnb.testing.hand_runs import ONE, THREE, run_by_hand, run_tasks
 
-ONE = Workers((0,), 2, 0)
-THREE = Workers((0, 1, 2), 1, 0)
-
-
-def run_by_hand(plan: Plan, stored: Mapping[Slot, Block] | None = None) -> dict[Slot, Block]:
-    """Run the steps of a plan in this process, one task after another."""
-    values = dict(stored or {})
-    values |= inline_blocks(plan)
-    for one in plan.shipments:
-        values[one.key] = piece_of(held(one.expression), one.region)
-    return run_tasks(plan.tasks, values)
-
-
-def run_tasks(tasks: Iterable[Task], given: Mapping[Slot, Block]) -> dict[Slot, Block]:
-    """Run tasks, and return their values beside those given."""
-    values = dict(given)
-    for task in tasks:
-        registers = [values[key] for key in task.inputs]
-        for step in task.steps:
-            registers.append(execute(step.operator, [registers[place] for place in step.arguments]))
-        values[task.key] = registers[-1]
-    return values
+__all__ = ["ONE", "THREE", "run_by_hand", "run_tasks"]
 
 
 def multiplies(task: Task) -> bool:

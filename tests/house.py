@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 ROOMS = (
     "version", "location", "errors", "config", "events", "registration", "blocks", "pictures", "io",
     "expr", "program", "ops", "passes", "plan", "lazy", "balance", "backend", "session", "extend", "presto",
-    "simulation", "tables", "linalg", "graph", "sources", "learn", "nested", "calls", "health", "widgets",
-    "magics", "cli", "__main__",
+    "simulation", "tables", "linalg", "graph", "sources", "learn", "nested", "testing", "calls", "health",
+    "widgets", "magics", "cli", "__main__",
 )  # fmt: skip
 # Libraries that only the named rooms know.
 KEPT_IN = {
@@ -17,6 +17,7 @@ KEPT_IN = {
     "distributed": ("backend",),
     "IPython": ("widgets", "magics"),
     "ipywidgets": ("widgets", "magics"),
+    "pytest": ("testing",),
 }
 FRONT_DOOR = PurePosixPath("matnb/__init__.py")
 # `import matnb` must not load IPython, so the front door imports these only inside its entry points.
@@ -110,6 +111,7 @@ ONE_IMPORTER = {
     "matnb/ops/interpret.py": ANOTHER_ROOM,
     "matnb/ops/tall.py": "one tall matrix by slabs; ops/solving.py is of many small ones",
     "matnb/pictures/values.py": ANOTHER_ROOM,
+    "matnb/program/check.py": ANOTHER_ROOM,
     "matnb/plan/hoisting.py": "an idea of its own: what a loop need not do again",
     "matnb/plan/grouping.py": "an idea of its own: what is made in one pass",
     "matnb/session/run_log.py": LARGE,
@@ -232,7 +234,7 @@ SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "remo
 # Families are built on the core; nobody has to know them to work on it. The limit on the lines of code of all
 # other rooms is a ratchet, which falls with what leaves the core.
 FAMILIES = ("graph", "linalg", "learn", "sources", "nested", "tables", "presto", "simulation")
-FACES = ("calls", "health", "widgets", "magics", "cli")
+FACES = ("testing", "calls", "health", "widgets", "magics", "cli")
 CORE_CODE_LINES = 58_528
 # What was over a limit when limits began to count lines of code: each may only become shorter.
 OVER_LIMIT = {

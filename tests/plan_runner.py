@@ -13,7 +13,7 @@ from matnb.expr.nodes import Expr
 from matnb.program.operators import Multiply
 from matnb.program.plan import Plan, Slot, Stored, Task
 from matnb.program.program import Action, Batch, Branch, Iterate, Program, Registers
-from matnb.testing.hand_runs import ONE, THREE, run_by_hand, run_tasks
+from matnb.testing.ops import ONE, THREE, run_by_hand, run_tasks
 
 __all__ = ["ONE", "THREE", "run_by_hand", "run_tasks"]
 

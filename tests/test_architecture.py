@@ -389,6 +389,7 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
             ("matnb/cli.py", "__import__('ipywidgets')"),
             ("matnb/__init__.py", "import IPython"),
             ("matnb/__init__.py", "def f():\n    import distributed"),
+            ("matnb/session.py", "import pytest"),
         ],
         [
             ("matnb/backend/graph.py", "import dask, distributed\nfrom dask.utils import format_bytes"),

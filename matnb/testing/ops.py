@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import scipy.sparse as sp
 
+from matnb.backend.tasks.executor import execute
+from matnb.blocks.formats import Block, Csr, Dense, Empty, freeze
+from matnb.expr.client_data import held
 from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray, expression_of
 from matnb.lazy.creation import asarray
 from matnb.lazy.loop import cond
+from matnb.ops.creation import inline_blocks, piece_of
 from matnb.ops.interpret import interpret
 from matnb.passes import optimize
 from matnb.plan.lower import lower
 from matnb.program.check import check_plan
-from matnb.program.plan import Plan, Workers
+from matnb.program.plan import Plan, Slot, Task, Workers
 from matnb.testing.expectations import array_of, cut_anywhere, expect, expect_same
-from matnb.testing.hand_runs import ONE, THREE, run_by_hand
 
 Arrays = tuple[Any, ...]  # NumPy's, or SciPy's sparse ones
+# Workers that are made up.
+ONE = Workers((0,), 2, 0)
+THREE = Workers((0, 1, 2), 1, 0)
 
 
 class OpTests:
@@ -138,3 +144,26 @@ def _made(node: Expr, plan: Plan, where: str) -> Any:
     values = run_by_hand(plan)
     blocks = [values[key] for key in array.keys]
     return array_of(blocks, array.layout.grid, node.dtype, node.sparse, where)
+
+
+def run_by_hand(plan: Plan, stored: Mapping[Slot, Block] | None = None) -> dict[Slot, Block]:
+    """Run the steps of a plan in this process, one task after another."""
+    values = dict(stored or {})
+    values |= inline_blocks(plan)
+    for one in plan.shipments:
+        block = held(one.expression)
+        assert block is not None, "whoever made the plan has the handles"
+        values[one.key] = piece_of(block, one.region)
+    return run_tasks(plan.tasks, values)
+
+
+def run_tasks(tasks: Iterable[Task], given: Mapping[Slot, Block]) -> dict[Slot, Block]:
+    """Run tasks, and return their values beside those given; blocks are read-only, as on workers."""
+    values = dict(given)
+    for task in tasks:
+        registers = [values[key] for key in task.inputs]
+        for step in task.steps:
+            registers.append(execute(step.operator, [registers[place] for place in step.arguments]))
+        value = registers[-1]
+        values[task.key] = freeze(value) if isinstance(value, Dense | Csr | Empty) else value
+    return values

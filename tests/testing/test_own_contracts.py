@@ -6,6 +6,7 @@ import io
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 import scipy.io
 import scipy.sparse as sp
 
@@ -82,6 +83,7 @@ class TestTrees(ContainerTests):
         return [({"a": mn.ones(2)}, {"b": mn.ones(2)}), ((mn.ones(2),), [mn.ones(2)])]
 
 
+@pytest.mark.usefixtures("interpreter")
 class TestSegments(ContainerTests):
     def values(self) -> list[Any]:
         return [

@@ -118,6 +118,17 @@ def test_its_container_is_a_cells_result(installed: Path, tmp_path: Path):
     assert "[5.0, 5.0, 5.0] m" in ran.stdout
 
 
+def test_it_keeps_the_contracts_of_what_it_adds(installed: Path, tmp_path: Path):
+    command = ["-m", "pytest", "-q", "-c", os.devnull, "-p", "no:cacheprovider", "--rootdir", str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    ran = subprocess.run(
+        [sys.executable, *command, str(HERE / "contracts.py")], cwd=tmp_path, env=environment,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout
+    assert "32 passed" in ran.stdout or "31 passed" in ran.stdout, ran.stdout
+
+
 def test_the_guide_s_examples_run(tmp_path: Path):
     guide = HERE.parents[1] / "docs" / "guides" / "extending.md"
     blocks = re.findall(r"```python\n(.*?)```", guide.read_text(), re.DOTALL)

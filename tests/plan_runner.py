@@ -8,7 +8,7 @@ import numpy as np
 
 from matnb.blocks.formats import Block, Dense, to_numpy
 from matnb.blocks.grid import region_shape
-from matnb.blocks.kernels.shaping import join
+from matnb.blocks.kernels.shaping.shaping import join
 from matnb.expr.nodes import Expr
 from matnb.program.operators import Multiply
 from matnb.program.plan import Plan, Slot, Stored, Task

@@ -389,7 +389,6 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
             ("matnb/cli.py", "__import__('ipywidgets')"),
             ("matnb/__init__.py", "import IPython"),
             ("matnb/__init__.py", "def f():\n    import distributed"),
-            ("matnb/session.py", "import pytest"),
         ],
         [
             ("matnb/backend/graph.py", "import dask, distributed\nfrom dask.utils import format_bytes"),
@@ -412,7 +411,7 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
         [
             (
                 "matnb/ops/uniques.py",
-                "from matnb.blocks.kernels.uniques import distinct\n"
+                "from matnb.blocks.kernels.sorting.uniques import distinct\n"
                 "@means(Unique)\ndef _(node):\n    distinct(1)",
             ),
             (
@@ -428,7 +427,7 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
             ),
             (
                 "matnb/ops/uniques.py",
-                "from matnb.blocks.kernels.uniques import distinct\n"
+                "from matnb.blocks.kernels.sorting.uniques import distinct\n"
                 "@lowers(Unique)\ndef _(node):\n    distinct(1)",
             ),
         ],

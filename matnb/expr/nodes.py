@@ -13,7 +13,7 @@ import numpy as np
 from matnb.blocks.creation import Arange, Creation, Eye, Full, Linspace, Window
 from matnb.blocks.formats import check_lengths
 from matnb.blocks.grid import Grid
-from matnb.blocks.kernels.elementwise import zero_preserving
+from matnb.blocks.kernels.elementwise.elementwise import zero_preserving
 from matnb.blocks.semiring import ANNIHILATORS, semiring_named
 from matnb.errors import ShapeError
 from matnb.expr.interning import Interned, node_fields

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from matnb.blocks.formats import Block, Dense, to_scipy
 from matnb.blocks.grid import Grid, region_shape
-from matnb.blocks.kernels.shaping import join
+from matnb.blocks.kernels.shaping.shaping import join
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 

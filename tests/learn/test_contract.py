@@ -19,6 +19,7 @@ CLASSES = (NUMBERS > 1).astype(np.int64)
 COUNTS = np.random.default_rng(5).poisson(2.0, (36, 4)).astype(float)
 Make = Callable[[], Any]
 learn = mn.learn
+SGD: dict[str, Any] = {"max_iter": 2, "tol": None, "random_state": 0}
 TAUGHT: dict[str, tuple[Make, np.ndarray, np.ndarray | None]] = {
     "KMeans": (lambda: learn.KMeans(3, random_state=0), X, None),
     "MiniBatchKMeans": (lambda: learn.MiniBatchKMeans(2, random_state=0, max_iter=3), X, None),
@@ -38,8 +39,8 @@ TAUGHT: dict[str, tuple[Make, np.ndarray, np.ndarray | None]] = {
     "LogisticRegression": (lambda: learn.LogisticRegression(), X, CLASSES),
     "PoissonRegressor": (lambda: learn.PoissonRegressor(), X, COUNTS[:, 0]),
     "Ridge": (lambda: learn.Ridge(), X, NUMBERS),
-    "SGDClassifier": (lambda: learn.SGDClassifier("log_loss", max_iter=2, tol=None), X, CLASSES),
-    "SGDRegressor": (lambda: learn.SGDRegressor(max_iter=2, tol=None), X, NUMBERS),
+    "SGDClassifier": (lambda: learn.SGDClassifier("log_loss", **SGD), X, CLASSES),
+    "SGDRegressor": (lambda: learn.SGDRegressor(**SGD), X, NUMBERS),
     "NearestNeighbors": (lambda: learn.NearestNeighbors(), X, None),
 }  # fmt: skip
 

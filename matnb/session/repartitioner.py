@@ -259,8 +259,8 @@ class Repartitioner:
         keys = [change.write(number, writer) for change, number in batch]
         with raised_in_cell((), ()):
             outcome = self._engine.run(writer.plan(()), hold=keys, given=given)
-        for block, key, future in zip(batch, keys, outcome.held, strict=True):
-            made[block] = _Made(future, *outcome.counts[key])
+        for block, key in zip(batch, keys, strict=True):
+            made[block] = _Made(outcome.kept[key], *outcome.counts[key])
 
     def _writer(self, entries: Mapping[Expr, Entry]) -> tuple[PlanWriter, dict[Slot, Kept]]:
         # What writes tasks that read stored arrays, and what is in the slots of their blocks.

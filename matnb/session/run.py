@@ -12,11 +12,11 @@ from uuid import uuid4
 
 from matnb.backend.cluster.dask_cluster import DaskCluster
 from matnb.backend.engines.driver_loops import LINEAGE_DEPTH, ProgramWalker
-from matnb.backend.engines.engine_dask import DaskEngine, Outcome, RunCancelled
+from matnb.backend.engines.engine_dask import DaskEngine
 from matnb.backend.engines.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.engines.futures import OwnersLost
 from matnb.backend.engines.recovery import Resume
-from matnb.backend.engines.results import ProgramOutcome
+from matnb.backend.engines.results import Outcome, RunCancelled
 from matnb.backend.kept import Kept, LocalBlock, names_of
 from matnb.backend.store import Entry, Store
 from matnb.backend.tasks.worker import TaskFailed
@@ -47,7 +47,7 @@ from matnb.plan.program_cache import ControlPlans, Planned
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Slot
 from matnb.session.failures import cell_error, largest, lines_of, located, raised_in_cell
-from matnb.session.loop_parts import LoopResume, LoopTotals, LoopWatch, Span, as_kept, resume_at
+from matnb.session.loop_parts import LoopParts, LoopResume, LoopWatch, Span, resume_at
 from matnb.session.memo import Memo
 from matnb.session.overrides import engine_of
 from matnb.session.planning import Planner
@@ -347,14 +347,15 @@ class Runner:
         numbers = {stage.expression: stage.makes for stage in plan.stages}
         read = [entry for node in plan.reused if (entry := self._store.entry(node)) is not None]
         depth = 1 + max((entry.depth for entry in read), default=0)
-        for node, stored in outcome.stored.items():
-            futures, at = outcome.futures[node], depth
+        made = {node: outcome.array(array) for node, array in plan.outputs.items() if outcome.has(array)}
+        for node, (stored, futures) in made.items():
+            at = depth
             if depth > LINEAGE_DEPTH:
                 futures, at = self._engine.cut_lineage(stored.layout.owners, futures), 0
                 stored = replace(stored, keys=names_of(futures))
             cost = times.get(numbers[node], 0.0) if seconds is None else seconds
             self._store.add(node, Entry(stored, futures, cost, at), lifetime(node))
-        self.balancer.layouts.made(outcome.stored, plan.reused)
+        self.balancer.layouts.made(made, plan.reused)
 
     def _binding(self, plan: Plan) -> dict[Slot, Kept]:
         # What is in the slots that a plan reads and does not make.
@@ -454,13 +455,13 @@ class LoopRunner:
         """
         plan = self._plan(node, entries, wanted)
         self._log.begin(plan.num_tasks, sum(plan.peaks.values()))
-        totals = LoopTotals()
-        plan, done, reason = self._parts(node, plan, entries, wanted, totals)
+        parts = LoopParts()
+        plan, reason = self._parts(node, plan, entries, wanted, parts)
         for one, array in plan.outputs.items():
-            stored, futures = as_kept(array, done.futures, done.counts)
-            self._store.add(one, Entry(stored, futures, totals.seconds), lifetime(one))
+            stored, futures = parts.outcome.array(array)
+            self._store.add(one, Entry(stored, futures, parts.outcome.seconds), lifetime(one))
         self._log.made.update(plan.outputs)
-        self._log.finish_control(node, totals, plan, done, reason)
+        self._log.finish_control(node, parts, plan, reason)
         return plan.outputs.keys()
 
     def _plan(self, node: Loop | Cond, entries: dict[Expr, Entry], wanted: Collection[Expr]) -> ControlPlan:
@@ -478,15 +479,15 @@ class LoopRunner:
         plan: ControlPlan,
         entries: dict[Expr, Entry],
         wanted: Collection[Expr],
-        totals: LoopTotals,
-    ) -> tuple[ControlPlan, ProgramOutcome, str]:
-        # Runs all parts: the plan of the last one, how that went, and why no gang ran it.
+        parts: LoopParts,
+    ) -> tuple[ControlPlan, str]:
+        # Runs all parts: the plan of the last one, and why no gang ran it.
         first, run = self._first(node), str(self._log.num_runs)
         span, work, going = _span(node, first), plan.work.iteration, batches_in_turn()
         batches = None if going is None else going.span
 
         def advanced(iterations: int, seconds: float) -> None:
-            totals.iterations = iterations
+            parts.iterations = iterations
             event = LoopAdvanced(run, iterations, seconds, span.limit, span.has_until, *work, batches)
             self._log.emit(event)
 
@@ -495,12 +496,11 @@ class LoopRunner:
         try:
             while True:
                 done, reason, watch = self._part(node, plan, entries, advanced)
-                totals.add(done, plan)
+                parts.add(done, plan)
                 if done.paused is None or watch is None:
                     break
                 begin_seconds = time.perf_counter()
-                totals.num_pauses += 1
-                totals.states[done.paused.epoch] = plan.states
+                parts.paused(done.paused, plan.states)
                 self._resumes[node] = resume_at(done.paused, plan.states, done.counts)
                 watch.paused(done.iterations)
                 del done
@@ -510,23 +510,23 @@ class LoopRunner:
                 entries.update(found)
                 del found
                 plan = self._fitting_now(node, entries, wanted)
-                totals.seconds += time.perf_counter() - begin_seconds
+                parts.waited(time.perf_counter() - begin_seconds)
         except OwnersLost:
-            self._remember(node, plan, totals)
+            self._remember(node, plan, parts)
             raise
         except BaseException as error:
             self._resumes.pop(node, None)
-            if totals.num_pauses:
+            if parts.num_pauses:
                 self._gang.forget()
             if isinstance(error, TaskFailed):
                 tasks, record = plan.tasks(), self._log.record
                 raise cell_error(error.failed, plan.stages, tasks, record, plan.origins) from None
             if isinstance(error, KeyboardInterrupt):  # a bare one came between two tasks
-                raise CellCancelled(f"{str(error) or 'interrupted'}{_lost_words(node, totals)}") from None
+                raise CellCancelled(f"{str(error) or 'interrupted'}{_lost_words(node, parts)}") from None
             raise
-        if totals.num_pauses:
+        if parts.num_pauses:
             self._gang.forget()  # where the driver ran the last part
-        return plan, done, reason
+        return plan, reason
 
     def _first(self, node: Loop | Cond) -> int:
         # How many iterations are done already.
@@ -574,7 +574,7 @@ class LoopRunner:
         plan: ControlPlan,
         entries: Mapping[Expr, Entry],
         advanced: Callable[[int, float], None],
-    ) -> tuple[ProgramOutcome, str, LoopWatch | None]:
+    ) -> tuple[Outcome, str, LoopWatch | None]:
         # Runs to the end or to a pause: how it went, why no gang ran it, and what watched.
         first, resume = self._first(node), self._resumes.pop(node, None)
         arrays = {**entries, **({} if resume is None else resume.entries(node))}
@@ -595,7 +595,7 @@ class LoopRunner:
         resume: Resume | None,
         advanced: Callable[[int, float], None],
         watch: LoopWatch | None,
-    ) -> tuple[ProgramOutcome, str]:
+    ) -> tuple[Outcome, str]:
         # How it went, and why no gang ran it.
         given = {name: arrays[one].futures[number] for name, (one, number) in plan.given.items()}
         for slot, one in plan.numbers.items():
@@ -615,12 +615,12 @@ class LoopRunner:
         first, counts = 0 if resume is None else resume.iteration, _counts(plan, arrays)
         return ProgramWalker(self._engine, plan.program, given, counts, advanced, first, watch).run(), reason
 
-    def _remember(self, node: Loop | Cond, plan: ControlPlan, totals: LoopTotals) -> None:
+    def _remember(self, node: Loop | Cond, plan: ControlPlan, parts: LoopParts) -> None:
         self._resumes.pop(node, None)
-        totals.states.setdefault(self._gang.epoch, plan.states)
+        parts.states.setdefault(self._gang.epoch, plan.states)
         resume = self._gang.recover(self._gang.epoch)
         if resume is not None:
-            self._resumes[node] = resume_at(resume, totals.states[resume.epoch])
+            self._resumes[node] = resume_at(resume, parts.states[resume.epoch])
 
 
 def _counts(plan: ControlPlan, arrays: Mapping[Expr, Entry]) -> dict[Slot, tuple[int, int]]:
@@ -641,7 +641,7 @@ def _span(node: Loop | Cond, first: int) -> Span:
     return Span(first, limit, node.body.until is not None)
 
 
-def _lost_words(node: Loop | Cond, done: LoopTotals) -> str:
+def _lost_words(node: Loop | Cond, done: LoopParts) -> str:
     if not isinstance(node, Loop):
         return ""
     return f", after at least {plural_text(done.iterations, 'iteration')} of a loop, whose state is not kept"

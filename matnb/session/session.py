@@ -15,11 +15,12 @@ import scipy.sparse as sp
 
 from matnb.backend.cluster.cancellation import Stopping, deferred, resend_dropped
 from matnb.backend.cluster.dask_cluster import Attendance, DaskCluster
-from matnb.backend.engines.engine_dask import DaskEngine, Outcome
+from matnb.backend.engines.engine_dask import DaskEngine
 from matnb.backend.engines.engine_gang import GangEngine
 from matnb.backend.engines.engine_processes import ProcessEngine
 from matnb.backend.engines.engine_threads import ThreadEngine
 from matnb.backend.engines.futures import Answers, OwnersLost
+from matnb.backend.engines.results import Outcome
 from matnb.backend.engines.telemetry import Telemetry
 from matnb.backend.store import Entry, Store
 from matnb.balance.decision import Decision
@@ -717,7 +718,7 @@ def read_source(
                 with _naming(source):
                     peaks = _with_pieces(source, blocks, plan, outcome, found)
                     runner.planner.check_peaks(peaks, blocks.reused)
-                made = engine.run(blocks, given=dict(zip(reading.held, outcome.held, strict=True)))
+                made = engine.run(blocks, given=outcome.kept)
             timed = (*outcome.timed, *made.timed)
             seconds = outcome.seconds + made.seconds
         finally:

@@ -17,8 +17,9 @@ from waiting import wait_until
 from watching import tasks_on_scheduler
 
 import matnb as mn
-from matnb.backend.engines.engine_dask import DaskEngine, Outcome, RunCancelled
+from matnb.backend.engines.engine_dask import DaskEngine
 from matnb.backend.engines.futures import OwnersLost
+from matnb.backend.engines.results import Outcome, RunCancelled
 from matnb.backend.store import Entry
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Cuts, Layout
@@ -236,7 +237,7 @@ def test_what_stops_half_way_leaves_all_as_it_was(
         num_runs += 1
         if num_runs < 3:
             return run(self, plan, *rest, **named)
-        nothing = Outcome({}, {}, {}, (), 0.0)
+        nothing = Outcome()
         raise RunCancelled("stopped", nothing) if error is RunCancelled else OwnersLost([1])
 
     monkeypatch.setattr(DaskEngine, "run", stopped)

@@ -11,7 +11,7 @@ import numpy as np
 
 from matnb.backend.engines.engine_dask import DaskEngine
 from matnb.backend.engines.recovery import Resume
-from matnb.backend.engines.results import ProgramOutcome
+from matnb.backend.engines.results import Outcome
 from matnb.backend.engines.watch_protocol import Watch
 from matnb.backend.kept import Kept
 from matnb.blocks.formats import Dense
@@ -69,7 +69,7 @@ class ProgramWalker:
         self._seen: set[Slot] = set()  # tasks that have run
         self._paused: list[Slot] | None = None  # the state from which the loop goes on
 
-    def run(self) -> ProgramOutcome:
+    def run(self) -> Outcome:
         """Walk the program to its end, or to a pause; raises what ``DaskEngine.run`` does."""
         begin = time.perf_counter()
         self._walk(self._program.actions)
@@ -79,9 +79,10 @@ class ProgramWalker:
         if self._paused is not None:
             owners = {name: self._program.owners[name] for name in names}
             paused, futures = Resume(self._iterations, futures, owners), {}
-        return ProgramOutcome(
+        return Outcome(
             futures,
             {name: self._counts[name] for name in names if name in self._counts},
+            {},
             tuple(self._timed.values()),
             time.perf_counter() - begin,
             self._iterations,
@@ -146,7 +147,7 @@ class ProgramWalker:
         fetch = [name for name in results if name in self._asked]
         plan = Plan(tuple(tasks), (), (), {}, {}, {}, 0)
         found = self._engine.run(plan, fetch, results, self._registers)
-        self._registers.update(zip(results, found.held, strict=True))
+        self._registers.update(found.kept)
         self._counts.update(found.counts)
         for name, block in found.fetched.items():
             self._scalars[name] = block.values.item()

@@ -6,7 +6,6 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
@@ -17,45 +16,20 @@ from matnb.backend.cluster.connection import BROKEN
 from matnb.backend.cluster.dask_cluster import DaskCluster
 from matnb.backend.engines.futures import Answers, OwnersLost
 from matnb.backend.engines.graphs import DaskGraph, PlanRun, graph_of, is_bundled
+from matnb.backend.engines.results import Outcome, RunCancelled
 from matnb.backend.engines.telemetry import Telemetry
 from matnb.backend.kept import Kept, names_of
 from matnb.backend.tasks import worker
 from matnb.blocks.formats import Block, freeze
 from matnb.blocks.grid import Region
 from matnb.blocks.layout import Layout
-from matnb.errors import CellCancelled, ClusterError
-from matnb.events import TaskTimed
+from matnb.errors import ClusterError
 from matnb.expr.client_data import held
-from matnb.expr.nodes import Expr
 from matnb.ops.creation import part_of, piece_of, pieces_of
 from matnb.program import operators as op
 from matnb.program.plan import Plan, Shipment, Slot, Stored
 
 _ANSWER_SECONDS = 10.0
-
-
-class RunCancelled(CellCancelled):
-    """A user's interrupt of a run; ``outcome`` has the whole arrays that were finished."""
-
-    def __init__(self, message: str, outcome: Outcome) -> None:
-        super().__init__(message)
-        self.outcome = outcome
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run left: arrays on workers, what keeps them, fetched blocks, and the times.
-
-    ``counts`` has entries and bytes of what was kept or held, by the plan's slots.
-    """
-
-    stored: Mapping[Expr, Stored]
-    futures: Mapping[Expr, tuple[Kept, ...]]
-    fetched: Mapping[Slot, Any]
-    timed: tuple[TaskTimed, ...]
-    seconds: float
-    held: tuple[Kept, ...] = ()
-    counts: Mapping[Slot, tuple[int, int]] = field(default_factory=dict)
 
 
 class DaskEngine:
@@ -109,7 +83,7 @@ class DaskEngine:
         fetch
             Slots whose values come back to this process with the times.
         hold
-            Further slots to keep on the workers, as long as ``Outcome.held`` is.
+            Further slots to keep on the workers, as long as ``Outcome.kept`` has them.
         given
             What is in the slots that the plan reads and does not make.
 
@@ -164,18 +138,15 @@ class DaskEngine:
             for names in (futures, sent, there):
                 names.clear()
             raise worker.TaskFailed(failures[0])
-        kept = {node: tuple(there[key] for key in array.keys) for node, array in plan.outputs.items()}
         timed = tuple(one for report in told for one in report.timed)
         if self._telemetry is not None:
             self._telemetry.ended(timed)
         return Outcome(
-            with_counts(plan.outputs, kept, counts),
-            kept,
+            {key: there[key] for key in (*wanted, *hold)},
+            counts,
             {key: values[key] for key in fetch},
             timed,
             time.perf_counter() - begin,
-            tuple(there[key] for key in hold),
-            counts,
         )
 
     def gather(self, futures: Sequence[Kept], owners: Sequence[int]) -> list[Block]:
@@ -323,13 +294,8 @@ class DaskEngine:
         self, plan: Plan, futures: Mapping[Any, Future], sent: Mapping[Any, Kept], run_id: worker.RunId
     ) -> RunCancelled:
         done = {**sent, **{key: one for key, one in futures.items() if one.status == "finished"}}
-        kept = {
-            node: tuple(done[key] for key in array.keys)
-            for node, array in plan.outputs.items()
-            if set(array.keys).issubset(done)
-        }
-        staying = {key for node in kept for key in plan.outputs[node].keys}
-        self._stop(plan, {key: one for key, one in futures.items() if key not in staying})
+        kept = of_whole_arrays(plan, done)
+        self._stop(plan, {key: one for key, one in futures.items() if key not in kept})
         worker.forget(run_id)
         if self._blas is None and is_bundled(plan):
             self._answers.tell(worker.forget, run_id)  # what runs goes on to the next of its tasks
@@ -341,22 +307,24 @@ async def _renamed(client: Client, names: dict[str, str], address: str) -> dict[
     return dict(answer)
 
 
+def of_whole_arrays(plan: Plan, made: Mapping[Slot, Kept]) -> dict[Slot, Kept]:
+    """Return what keeps the blocks of those arrays of a plan whose blocks are all made."""
+    whole = [array.keys for array in plan.outputs.values() if all(key in made for key in array.keys)]
+    return {key: made[key] for keys in whole for key in keys}
+
+
 def cancelled(
     plan: Plan,
-    kept: Mapping[Expr, tuple[Kept, ...]],
+    kept: Mapping[Slot, Kept],
     num_done: int,
     counts: Mapping[Slot, tuple[int, int]] | None = None,
 ) -> RunCancelled:
     """Return what an interrupt of a run raises, of whose tasks some were done and some arrays are whole."""
-    total = sum(len(array.keys) for array in plan.outputs.values())
-    whole = sum(len(ones) for ones in kept.values())
-    if counts is None:  # nobody has said how large the blocks are
-        arrays = {node: replace(plan.outputs[node], keys=names_of(own)) for node, own in kept.items()}
-    else:
-        arrays = with_counts({node: plan.outputs[node] for node in kept}, kept, counts)
+    outputs = [array.keys for array in plan.outputs.values()]
+    total, whole = sum(map(len, outputs)), sum(len(keys) for keys in outputs if kept.keys() >= {*keys})
     return RunCancelled(
         f"cancelled {len(plan.tasks) - num_done} of {len(plan.tasks)} tasks, kept {whole} of {total} blocks",
-        Outcome(arrays, kept, {}, (), 0.0),
+        Outcome(kept, counts or {}),
     )
 
 
@@ -373,16 +341,3 @@ def shared_blas(
 
 def _failures(told: Sequence[worker.Report]) -> list[worker.Failed]:
     return [report.failed for report in told if report.failed is not None]
-
-
-def with_counts(
-    outputs: Mapping[Expr, Stored],
-    kept: Mapping[Expr, tuple[Kept, ...]],
-    counts: Mapping[Slot, tuple[int, int]],
-) -> dict[Expr, Stored]:
-    """Return the arrays of a plan as they are on the workers, with the entries and bytes of their blocks."""
-    result = {}
-    for node, array in outputs.items():
-        nnz, sizes = zip(*(counts[slot] for slot in array.keys), strict=True)
-        result[node] = Stored(array.layout, names_of(kept[node]), nnz, sizes)
-    return result

@@ -23,25 +23,24 @@ from threadpoolctl import ThreadpoolController
 from matnb.backend.cluster.connection import BROKEN, CLOSING_ERRORS
 from matnb.backend.cluster.dask_cluster import DaskCluster
 from matnb.backend.cluster.gang_lock import Turn
-from matnb.backend.engines.engine_dask import Outcome, RunCancelled, shared_blas
+from matnb.backend.engines.engine_dask import shared_blas
 from matnb.backend.engines.futures import POLL_SECONDS, Answers, OwnersLost
 from matnb.backend.engines.gang_graph import Gathering, graph_of, owners_of, state_of
 from matnb.backend.engines.recovery import KeptStates, Resume
-from matnb.backend.engines.results import ProgramOutcome, alone_outcome, outcome_of
+from matnb.backend.engines.results import Outcome, RunCancelled, alone_outcome, outcome_of
 from matnb.backend.engines.telemetry import Telemetry, gang_name
 from matnb.backend.engines.watch_protocol import Watch
 from matnb.backend.gang.checkpoints import DUE_SECONDS
 from matnb.backend.gang.member_life import (
     GangPlugin,
     LoneMember,
-    MemberReport,
     Perform,
     drivers_here,
     shared_programs,
 )
 from matnb.backend.gang.performer import perform
 from matnb.backend.kept import Kept
-from matnb.backend.tasks.worker import Failed, TaskFailed, portable
+from matnb.backend.tasks.worker import Failed, Report, TaskFailed, portable
 from matnb.pictures.quantities import plural_text
 from matnb.program.kinds import Role
 from matnb.program.plan import Slot
@@ -115,7 +114,7 @@ class GangEngine:
         resume: Resume | None = None,
         told: Callable[[int, float], None] | None = None,
         watch: Watch | None = None,
-    ) -> ProgramOutcome:
+    ) -> Outcome:
         """Run a program and return when all members are done, or its outermost loop has paused.
 
         Parameters
@@ -177,7 +176,7 @@ class GangEngine:
                 words = f"cancelled {plural_text(len(members), 'task')}"
                 with self._cluster.stopping.undisturbed():
                     self._give_up(self._last, members, program, "interrupted")
-                raise RunCancelled(words, Outcome({}, {}, {}, (), 0.0)) from None
+                raise RunCancelled(words, Outcome()) from None
             except BaseException:
                 self._give_up(self._last, members, program, "a worker was lost", forget=False)
                 raise
@@ -201,7 +200,7 @@ class GangEngine:
         first: int,
         told: Callable[[int, float], None] | None,
         watch: Watch | None,
-    ) -> ProgramOutcome:
+    ) -> Outcome:
         # The only member's part, without a gathering.
         begin = time.perf_counter()
         (owner,) = owners_of(program)
@@ -226,7 +225,7 @@ class GangEngine:
         except KeyboardInterrupt:
             with self._cluster.stopping.undisturbed():
                 member.give_up(_END_SECONDS)
-            raise RunCancelled("cancelled 1 task", Outcome({}, {}, {}, (), 0.0)) from None
+            raise RunCancelled("cancelled 1 task", Outcome()) from None
         except TaskFailed as error:
             raise TaskFailed(error.failed) from None
         except OwnersLost:
@@ -235,7 +234,7 @@ class GangEngine:
         except Exception as error:
             trace = "".join(traceback.format_exception(error))
             raise TaskFailed(Failed(None, portable(error), trace)) from None
-        outcome = alone_outcome(done, f"{self._prefix}g{epoch}", epoch, owner, time.perf_counter() - begin)
+        outcome = alone_outcome(done, f"{self._prefix}g{epoch}", epoch, time.perf_counter() - begin)
         if self._telemetry is not None:
             self._telemetry.ended(outcome.timed)
         return outcome
@@ -357,8 +356,8 @@ class GangEngine:
 
     # while it runs, and after
 
-    def _wait(self, members: Mapping[int, Future], following: GangProgress) -> list[MemberReport | None]:
-        reports: list[MemberReport | None] = self._answers.gather(
+    def _wait(self, members: Mapping[int, Future], following: GangProgress) -> list[Report | None]:
+        reports: list[Report | None] = self._answers.gather(
             list(members.values()), list(members), lambda report: not report.is_whole, following.look
         )
         return reports
@@ -368,7 +367,7 @@ class GangEngine:
         gathering: Gathering,
         members: dict[int, Future],
         program: Program,
-        reports: Sequence[MemberReport | None],
+        reports: Sequence[Report | None],
     ) -> None:
         if all(report is not None and report.is_whole for report in reports):
             return
@@ -393,12 +392,12 @@ class GangEngine:
         program: Program,
         reason: str,
         forget: bool = True,
-    ) -> list[MemberReport]:
+    ) -> list[Report]:
         # Ends all members, takes their last words, and releases what some of them published.
         if not members:
             return []
         self._tell(self._alive(gathering), "abort", epoch=gathering.epoch, reason=reason, forget=forget)
-        reports: list[MemberReport] = []
+        reports: list[Report] = []
         waiting = dict(members)
         end = time.monotonic() + _END_SECONDS
         while waiting and time.monotonic() < end:

@@ -11,7 +11,8 @@ from typing import Any
 
 from distributed import Worker
 
-from matnb.backend.engines.engine_dask import DaskEngine, Outcome, RunCancelled, cancelled
+from matnb.backend.engines.engine_dask import DaskEngine, cancelled
+from matnb.backend.engines.results import Outcome, RunCancelled
 from matnb.backend.kept import Kept
 from matnb.backend.tasks import worker
 from matnb.backend.tasks.shared_tasks import SharedTasks, TaskGraph, is_small
@@ -124,7 +125,7 @@ class ProcessEngine(DaskEngine):
         if failed is not None:
             raise worker.TaskFailed(failed)
         fetched = {key: values[key] for key in fetch}
-        return Outcome({}, {}, fetched, timed, time.perf_counter() - begin)
+        return Outcome(fetched=fetched, timed=timed, seconds=time.perf_counter() - begin)
 
     def _ended(self, plan: Plan, run_id: worker.RunId) -> RunCancelled:
         worker.forget(run_id)

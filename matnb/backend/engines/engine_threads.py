@@ -8,14 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from matnb.backend.engines.engine_dask import (
-    DaskEngine,
-    Outcome,
-    RunCancelled,
-    cancelled,
-    with_counts,
-)
+from matnb.backend.engines.engine_dask import DaskEngine, cancelled, of_whole_arrays
 from matnb.backend.engines.futures import POLL_SECONDS
+from matnb.backend.engines.results import Outcome, RunCancelled
 from matnb.backend.kept import Kept, LocalBlock
 from matnb.backend.tasks import worker
 from matnb.backend.tasks.shared_tasks import SharedTasks, TaskGraph, is_small, num_threads
@@ -48,8 +43,8 @@ class ThreadEngine(DaskEngine):
         run_id = worker.begin_run(self._prefix, next(self._runs))
         owners = self._owners(plan)
         self._answers.check_alive(owners)
-        made_here = (key for array in plan.outputs.values() for key in array.keys)
-        wanted = dict.fromkeys((*made_here, *hold, *fetch))
+        staying = [*(key for array in plan.outputs.values() for key in array.keys), *hold]
+        wanted = dict.fromkeys((*staying, *fetch))
         sent, counts = self._shipped(plan)
         graph = TaskGraph.borrowed(plan)
         values = self._read(plan, graph, {**(given or {}), **sent})
@@ -80,17 +75,14 @@ class ThreadEngine(DaskEngine):
         graph.give_back(plan)
         counts.update(told)
         kept: dict[Slot, Any] = {**sent, **self._named(made, run_id)}
-        arrays = {node: tuple(kept[key] for key in array.keys) for node, array in plan.outputs.items()}
         if self._telemetry is not None:
             self._telemetry.ended(timed)
         return Outcome(
-            with_counts(plan.outputs, arrays, counts),
-            arrays,
+            {key: kept[key] for key in staying},
+            counts,
             {key: kept[key].block for key in fetch},
             timed,
             time.perf_counter() - begin,
-            tuple(kept[key] for key in hold),
-            counts,
         )
 
     def ship(self, blocks: Mapping[Slot, Block], owner: int) -> dict[Slot, Kept]:
@@ -169,13 +161,8 @@ class ThreadEngine(DaskEngine):
     ) -> RunCancelled:
         # Whole arrays that were finished stay.
         made: dict[Slot, Kept] = {**sent, **self._named(sharing.made(), run_id)}
-        kept = {
-            node: tuple(made[key] for key in array.keys)
-            for node, array in plan.outputs.items()
-            if all(key in made for key in array.keys)
-        }
         # Of others there may be what is no block yet, such as rows of a file as they were read.
-        stays = {key for node in kept for key in plan.outputs[node].keys}
-        blocks = {key: one.block for key in stays if isinstance(one := made[key], LocalBlock)}
+        kept = of_whole_arrays(plan, made)
+        blocks = {key: one.block for key, one in kept.items() if isinstance(one, LocalBlock)}
         counts = {key: (block.nnz, block.nbytes) for key, block in blocks.items()}
         return cancelled(plan, kept, sharing.num_done, counts)

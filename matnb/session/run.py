@@ -226,25 +226,11 @@ class Runner:
     def _straight(
         self, roots: Mapping[str, Expr], live: set[Expr], fetch: Collection[str], record: Recording | None
     ) -> RunResult:
-        planned = self.planner.planned(roots, live)
-        new = [made for node, made in planned.optimized.items() if made is not node]
-        if new and self.memo.bring(new, looked_at=self.planner.in_use):
-            planned = self.planner.planned(roots, live)  # passes gave an expression the name of a known value
-        if self.balancer.before_run(planned.plan):
-            planned = self.planner.planned(roots, live)
-        products = new = self.planner.large_products(planned.plan)
-        for _ in range(_MOST_COUNTS) if new else ():
-            missing = [one for one in new if one not in self.planner.counted]
-            if missing:
-                self._count(missing)
+        planned = self.planner.planned(roots, live, bring=self._brings)
+        is_balanced = self.balancer.before_run(planned.plan)
+        products = self._counted(planned.plan)
+        if is_balanced or products:
             planned = self.planner.planned(roots, live, products)
-            if not missing:
-                break
-            # What is made of these may be large, too.
-            new = [one for one in self.planner.large_products(planned.plan) if one not in products]
-            if not new:
-                break
-            products = [*products, *new]
         less = partial(self.planner.planned, roots, set(), products) if live else None
         planned = self._fitting(planned, roots, less, record)
         plan, optimized = planned.plan, planned.optimized
@@ -314,6 +300,23 @@ class Runner:
             self.planner.num_scattered[operand] = self.planner.num_scattered.get(operand, 0) + 1
         self.balancer.note_run(plan, outcome.timed)
         return outcome
+
+    def _brings(self, made: Sequence[Expr]) -> bool:
+        # Passes may give an expression the name of a value that is remembered.
+        return self.memo.bring(made, looked_at=self.planner.in_use)
+
+    def _counted(self, plan: Plan) -> list[Expr]:
+        # What a plan makes that is planned by counts of entries, all of them known.
+        products: list[Expr] = []
+        for _ in range(_MOST_COUNTS):
+            # What is made of those that were counted may be large, too.
+            new = [one for one in self.planner.large_products(plan) if one not in products]
+            products += new
+            missing = [one for one in new if one not in self.planner.counted]
+            if not missing:
+                break
+            self._count(missing)
+        return products
 
     def _count(self, products: Sequence[Expr]) -> None:
         # Counts on the workers at most how many entries products and choices store; what they read is there

@@ -11,8 +11,7 @@ from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
 from matnb.backend.cluster.dask_cluster import DaskCluster
-from matnb.backend.engines.driver_loops import LINEAGE_DEPTH, ProgramWalker
-from matnb.backend.engines.engine_dask import DaskEngine
+from matnb.backend.engines.driver_loops import LINEAGE_DEPTH, PlanEngine
 from matnb.backend.engines.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.engines.futures import OwnersLost
 from matnb.backend.engines.recovery import Resume
@@ -82,7 +81,7 @@ class Runner:
         self,
         config: Config,
         cluster: DaskCluster,
-        engine: DaskEngine,
+        engine: PlanEngine,
         gang: GangEngine,
         store: Store,
         emit: Callable[[Event], None],
@@ -90,7 +89,7 @@ class Runner:
     ) -> None:
         self._cluster, self._engine, self._store = cluster, engine, store
         self.planner = Planner(config, cluster, store)
-        self.memo = Memo(config, store, engine, self.planner, folder)
+        self.memo = Memo(config, store, engine.blocks, self.planner, folder)
         self.listeners = {name: make(self.planner.workers) for name, make in MAKERS.items()}
         self._num_reported = 0  # of the arrays that gave way
         self._num_taken = 0  # roots of the run that is under way whose values were remembered
@@ -208,7 +207,7 @@ class Runner:
         size = -(-block.nbytes // max(1, len(layout.owners)))
         peaks = {owner: size * layout.owners.count(owner) for owner in set(layout.owners)}
         self.planner.make_room(peaks, (node,))
-        entry = Entry(*self._engine.ship_array(given, layout, kept is not None))
+        entry = Entry(*self._engine.blocks.ship_array(given, layout, kept is not None))
         self._store.add_given(node, entry, is_elsewhere)
 
     def _control(self, node: Loop | Cond, wanted: Sequence[Expr], live: set[Expr]) -> None:
@@ -226,7 +225,9 @@ class Runner:
     def _straight(
         self, roots: Mapping[str, Expr], live: set[Expr], fetch: Collection[str], record: Recording | None
     ) -> RunResult:
-        planned = self.planner.planned(roots, live, bring=self._brings)
+        # Passes may give an expression the name of a value that is remembered.
+        bring = partial(self.memo.bring, looked_at=self.planner.in_use)
+        planned = self.planner.planned(roots, live, bring=bring)
         is_balanced = self.balancer.before_run(planned.plan)
         products = self._counted(planned.plan)
         if is_balanced or products:
@@ -283,7 +284,7 @@ class Runner:
     def _run(self, plan: Plan, optimized: Mapping[Expr, Expr], fetch: Sequence[Slot]) -> Outcome:
         # Runs a plan, keeps what it makes, and notes what was measured.
         try:
-            outcome = self._engine.run(plan, fetch, given=self._binding(plan))
+            outcome = self._engine.run(plan, self._binding(plan), fetch)
         except RunCancelled as error:
             self.keep(error.outcome, plan)
             self._alias(optimized)
@@ -300,10 +301,6 @@ class Runner:
             self.planner.num_scattered[operand] = self.planner.num_scattered.get(operand, 0) + 1
         self.balancer.note_run(plan, outcome.timed)
         return outcome
-
-    def _brings(self, made: Sequence[Expr]) -> bool:
-        # Passes may give an expression the name of a value that is remembered.
-        return self.memo.bring(made, looked_at=self.planner.in_use)
 
     def _counted(self, plan: Plan) -> list[Expr]:
         # What a plan makes that is planned by counts of entries, all of them known.
@@ -354,7 +351,7 @@ class Runner:
         for node, (stored, futures) in made.items():
             at = depth
             if depth > LINEAGE_DEPTH:
-                futures, at = self._engine.cut_lineage(stored.layout.owners, futures), 0
+                futures, at = self._engine.blocks.cut_lineage(stored.layout.owners, futures), 0
                 stored = replace(stored, keys=names_of(futures))
             cost = times.get(numbers[node], 0.0) if seconds is None else seconds
             self._store.add(node, Entry(stored, futures, cost, at), lifetime(node))
@@ -414,7 +411,7 @@ class LoopRunner:
     def __init__(
         self,
         config: Config,
-        engine: DaskEngine,
+        engine: PlanEngine,
         gang: GangEngine,
         store: Store,
         planner: Planner,
@@ -607,7 +604,8 @@ class LoopRunner:
         reason = "" if engine != "dask" else 'engine="dask"'
         if not reason:
             try:
-                return self._gang.run(plan.program, given, resume, advanced, watch), ""
+                done = self._gang.run(plan.program, given, resume=resume, on_progress=advanced, watch=watch)
+                return done, ""
             except GangUnavailable as error:
                 reason = error.reason
                 if engine == "gang":
@@ -615,8 +613,12 @@ class LoopRunner:
                         f'this loop could not run as one long task on each worker (engine="gang"): {reason}; '
                         'try again, or use engine="auto", which then runs it as Dask tasks'
                     ) from None
-        first, counts = 0 if resume is None else resume.iteration, _counts(plan, arrays)
-        return ProgramWalker(self._engine, plan.program, given, counts, advanced, first, watch).run(), reason
+        done = self._engine.run(plan.program, given, resume=resume, on_progress=advanced, watch=watch)
+        # What a loop leaves as it was given has the counts that are known already.
+        known = _counts(plan, arrays)
+        left = done.kept if done.paused is None else done.paused.futures
+        counts = {slot: known[one.key] for slot, one in left.items() if one.key in known}
+        return replace(done, counts={**counts, **done.counts}), reason
 
     def _remember(self, node: Loop | Cond, plan: ControlPlan, parts: LoopParts) -> None:
         self._resumes.pop(node, None)
@@ -626,14 +628,13 @@ class LoopRunner:
             self._resumes[node] = resume_at(resume, parts.states[resume.epoch])
 
 
-def _counts(plan: ControlPlan, arrays: Mapping[Expr, Entry]) -> dict[Slot, tuple[int, int]]:
-    # Entries and bytes of what is given, as far as they are known.
-    found = {}
-    for name, (one, number) in plan.given.items():
-        stored = arrays[one].stored
-        if stored.block_nnz:
-            found[name] = stored.block_nnz[number], stored.block_bytes[number]
-    return found
+def _counts(plan: ControlPlan, arrays: Mapping[Expr, Entry]) -> dict[str, tuple[int, int]]:
+    # Entries and bytes of what is given, as far as they are known, by the names of blocks.
+    found = ((arrays[one], number) for one, number in plan.given.values() if arrays[one].stored.block_nnz)
+    return {
+        one.futures[number].key: (one.stored.block_nnz[number], one.stored.block_bytes[number])
+        for one, number in found
+    }
 
 
 def _span(node: Loop | Cond, first: int) -> Span:

@@ -166,7 +166,7 @@ def test_progress_is_told_now_and_then(cluster: DaskCluster):
     told: list[tuple[int, float]] = []
     engine = engine_on(cluster, gangs.Relay(100, pause_seconds=0.008))
     try:
-        outcome = engine.run(program_on(cluster), {}, told=lambda *news: told.append(news))
+        outcome = engine.run(program_on(cluster), {}, on_progress=lambda *news: told.append(news))
         assert 2 <= len(told) <= outcome.seconds / 0.2
         numbers = [number for number, _ in told]
         assert numbers == sorted(set(numbers))

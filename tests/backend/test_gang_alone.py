@@ -127,13 +127,13 @@ def test_it_tells_of_its_tasks_pauses_and_goes_on(cluster: DaskCluster) -> None:
     engine = GangEngine(cluster, "alone-", True)
     told: list[int] = []
     watch = Noted(after=5)
-    first = engine.run(program, given, told=lambda number, _: told.append(number), watch=watch)
+    first = engine.run(program, given, on_progress=lambda number, _: told.append(number), watch=watch)
     assert watch.keys == {"y0"}
     assert first.paused is not None
     assert first.kept == {}
     assert 5 <= first.paused.iteration < most
     program, given, _ = power(first.paused.iteration + 4)
-    rest = engine.run(program, {**given, "first0": first.paused.futures["x0"]}, first.paused)
+    rest = engine.run(program, {**given, "first0": first.paused.futures["x0"]}, resume=first.paused)
     assert rest.paused is None
     assert rest.iterations == first.paused.iteration + 4
     whole = engine.run(program, given)
@@ -146,6 +146,6 @@ def test_it_tells_of_its_tasks_pauses_and_goes_on(cluster: DaskCluster) -> None:
 def test_progress_is_told_now_and_then(cluster: DaskCluster) -> None:
     told: list[tuple[int, float]] = []
     engine = GangEngine(cluster, "alone-", True, gangs.Relay(100, pause_seconds=0.008))
-    outcome = engine.run(gangs.relay_program((0,)), {}, told=lambda *news: told.append(news))
+    outcome = engine.run(gangs.relay_program((0,)), {}, on_progress=lambda *news: told.append(news))
     assert 2 <= len(told) <= outcome.seconds / 0.2 + 1
     assert [number for number, _ in told] == sorted({number for number, _ in told})

@@ -255,7 +255,7 @@ def test_a_gang_pauses_and_goes_on(cluster: DaskCluster) -> None:
     while True:
         watch = Watching(lambda _: True)
         futures = given if resume is None else going_on(given, resume)
-        outcome = engine.run(program, futures, resume, watch=watch)
+        outcome = engine.run(program, futures, resume=resume, watch=watch)
         outcomes.append(outcome)
         if outcome.paused is None:
             break
@@ -340,7 +340,7 @@ def test_a_worker_that_dies_after_a_pause_costs_no_iteration(when: str) -> None:
             kill = threading.Timer(0.4, lambda: os.kill(pid, signal.SIGKILL))  # before copies are due again
             kill.start()
             with pytest.raises(OwnersLost):
-                engine.run(program, going_on(given, resume), resume, watch=Watching(lambda _: False))
+                engine.run(program, going_on(given, resume), resume=resume, watch=Watching(lambda _: False))
             kill.join()
         del outcome, resume
         found = engine.recover(engine.epoch)

@@ -84,8 +84,8 @@ def test_entries_stay_on_the_workers(session):
     A = mn.asarray(sp.random_array((20_000, 20_000), density=1e-3, format="csr", rng=0), blocks=4)
     fetched = []
     with pytest.MonkeyPatch.context() as patch:
-        gather = session._engine.gather
-        patch.setattr(session._engine, "gather", lambda *one: fetched.append(one) or gather(*one))
+        gather = session._engine.blocks.gather
+        patch.setattr(session._engine.blocks, "gather", lambda *one: fetched.append(one) or gather(*one))
         ax = mn.spy(A, ax=Figure().subplots())
     assert sum(getattr(one[0][0], "nbytes", 0) for one in fetched) <= 256 * 256 * 8
     assert density(ax).sum() > 0

@@ -7,11 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from distributed import Future
-
-from matnb.backend.engines.gang_graph import Gathering
 from matnb.backend.engines.recovery import Resume
-from matnb.backend.kept import Kept, LocalBlock, names_of
+from matnb.backend.kept import Kept, names_of
 from matnb.backend.tasks.worker import Report
 from matnb.errors import CellCancelled
 from matnb.events import TaskTimed
@@ -67,6 +64,18 @@ class Outcome:
         """Return an array of the plan as the workers have it, and what keeps its blocks."""
         return as_kept(array, self.kept, self.counts)
 
+    def with_fetched(
+        self,
+        fetch: Sequence[Slot],
+        gather: Callable[[Sequence[Kept], Sequence[int]], Sequence[Any]],
+        owners: Sequence[int],
+    ) -> Outcome:
+        """Return it with the values of some results of a program, unless that has paused."""
+        if not fetch or self.paused is not None:
+            return self
+        blocks = gather([self.kept[slot] for slot in fetch], owners)
+        return replace(self, fetched=dict(zip(fetch, blocks, strict=True)))
+
 
 class RunCancelled(CellCancelled):
     """A user's interrupt of a run; ``outcome`` has the whole arrays that were finished."""
@@ -88,53 +97,30 @@ def as_kept(
 
 
 def outcome_of(
-    gathering: Gathering,
     program: Program,
-    reports: Sequence[Report | None],
+    epoch: int,
+    reports: Sequence[Report],
     seconds: float,
-    future: Callable[[str], Future],
+    keep: Callable[[Slot], Kept],
 ) -> Outcome:
-    """Return what the members of a gathering left; ``future`` makes the future of a Dask key."""
-    whole = [report for report in reports if report is not None]
-    counts = {name: count for report in whole for name, count in report.counts.items()}
-    steps = itertools.zip_longest(*(report.allocated for report in whole), fillvalue=0)
-    futures = {name: future(gathering.key(name)) for name in counts}
-    iterations = max(report.iterations for report in whole)
+    """Return what the members of a gathering left; ``keep`` gives what keeps a block of it."""
+    counts = {name: count for report in reports for name, count in report.counts.items()}
+    steps = itertools.zip_longest(*(report.allocated for report in reports), fillvalue=0)
+    kept = {name: keep(name) for name in counts}
+    iterations = max(report.iterations for report in reports)
     paused = None
-    if any(report.paused for report in whole):
-        owners = {name: program.owners[name] for name in futures}
-        paused, futures = Resume(iterations, futures, owners, gathering.epoch), {}
-    return Outcome(
-        futures,
-        counts,
-        {},
-        tuple(one for report in whole for one in report.timed),
-        seconds,
-        iterations,
-        sum(report.sent_bytes for report in whole),
-        tuple(sum(step) for step in steps),
-        len(whole),
-        paused,
-        any(report.ended_itself for report in whole),
-    )
-
-
-def alone_outcome(done: Report, name: str, epoch: int, seconds: float) -> Outcome:
-    """Return what the only member of a gang left, which called its blocks after ``name``."""
-    kept: dict[Slot, Kept] = {key: LocalBlock(f"{name}-{key}", block) for key, block in done.values.items()}
-    paused = None
-    if done.paused:
-        paused, kept = Resume(done.iterations, kept, dict.fromkeys(kept, done.owner), epoch), {}
+    if any(report.paused for report in reports):
+        paused, kept = Resume(iterations, kept, {name: program.owners[name] for name in kept}, epoch), {}
     return Outcome(
         kept,
-        done.counts,
+        counts,
         {},
-        done.timed,
+        tuple(one for report in reports for one in report.timed),
         seconds,
-        done.iterations,
-        done.sent_bytes,
-        done.allocated,
-        1,
+        iterations,
+        sum(report.sent_bytes for report in reports),
+        tuple(sum(step) for step in steps),
+        len(reports),
         paused,
-        done.ended_itself,
+        any(report.ended_itself for report in reports),
     )

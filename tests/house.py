@@ -31,7 +31,6 @@ MOST_PARAMETERS = 8
 # But for compiled loops, which take arrays one by one, since Numba knows no classes of ours; and these:
 COMPILED = ("compiled", "inlined")
 LONG_FUNCTIONS = {
-    "matnb/backend/engines/engine_dask.py: run": "one run from its first word to its last",
     "matnb/cli/execution.py: execute": "one notebook from its first cell to its last",
 }
 MANY_PARAMETERS = {

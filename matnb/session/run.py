@@ -347,7 +347,7 @@ class Runner:
         numbers = {stage.expression: stage.makes for stage in plan.stages}
         read = [entry for node in plan.reused if (entry := self._store.entry(node)) is not None]
         depth = 1 + max((entry.depth for entry in read), default=0)
-        made = {node: outcome.array(array) for node, array in plan.outputs.items() if outcome.has(array)}
+        made = outcome.arrays(plan.outputs)
         for node, (stored, futures) in made.items():
             at = depth
             if depth > LINEAGE_DEPTH:
@@ -457,8 +457,7 @@ class LoopRunner:
         self._log.begin(plan.num_tasks, sum(plan.peaks.values()))
         parts = LoopParts()
         plan, reason = self._parts(node, plan, entries, wanted, parts)
-        for one, array in plan.outputs.items():
-            stored, futures = parts.outcome.array(array)
+        for one, (stored, futures) in parts.outcome.arrays(plan.outputs).items():
             self._store.add(one, Entry(stored, futures, parts.outcome.seconds), lifetime(one))
         self._log.made.update(plan.outputs)
         self._log.finish_control(node, parts, plan, reason)

@@ -352,7 +352,7 @@ def test_a_killed_member_ends_the_others_and_its_state_is_recovered(own_processe
     assert engine.recover(engine.epoch) is None  # it is given once
     # The survivor goes on alone.
     alone = engine_on(cluster, gangs.Relay(resume.iteration + 7), "alone-")
-    outcome = alone.run(gangs.relay_program((0,), given=True), resume.futures, resume)
+    outcome = alone.run(gangs.relay_program((0,), given=True), resume.futures, resume=resume)
     assert values_of(outcome) == [state[0] + 7]
     del outcome, resume
     alone.close()

@@ -265,11 +265,11 @@ def test_workers_that_come_are_used_by_the_next_part() -> None:
 def test_the_driver_goes_on_where_no_gang_comes_together_again(monkeypatch: pytest.MonkeyPatch) -> None:
     run, calls = GangEngine.run, []
 
-    def sometimes(*arguments: object) -> object:
+    def sometimes(*arguments: object, **named: object) -> object:
         calls.append(1)
         if len(calls) > 3:
             raise GangUnavailable("for a test")
-        return run(*arguments)
+        return run(*arguments, **named)
 
     monkeypatch.setattr(GangEngine, "run", sometimes)
     events: list[Event] = []

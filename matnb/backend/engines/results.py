@@ -12,6 +12,7 @@ from matnb.backend.kept import Kept, names_of
 from matnb.backend.tasks.worker import Report
 from matnb.errors import CellCancelled
 from matnb.events import TaskTimed
+from matnb.expr.nodes import Expr
 from matnb.program.plan import Slot, Stored
 from matnb.program.program import Program
 
@@ -56,13 +57,13 @@ class Outcome:
     paused: Resume | None = None
     ended_itself: bool = False
 
-    def has(self, array: Stored) -> bool:
-        """Tell whether all blocks of an array of the plan are there."""
-        return all(key in self.kept for key in array.keys)
-
-    def array(self, array: Stored) -> tuple[Stored, tuple[Kept, ...]]:
-        """Return an array of the plan as the workers have it, and what keeps its blocks."""
-        return as_kept(array, self.kept, self.counts)
+    def arrays(self, outputs: Mapping[Expr, Stored]) -> dict[Expr, tuple[Stored, tuple[Kept, ...]]]:
+        """Return those arrays of a plan whose blocks are all there, and what keeps these."""
+        return {
+            node: as_kept(array, self.kept, self.counts)
+            for node, array in outputs.items()
+            if self.kept.keys() >= {*array.keys}
+        }
 
     def with_fetched(
         self,

@@ -411,7 +411,7 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
         [
             (
                 "matnb/ops/uniques.py",
-                "from matnb.blocks.kernels.uniques import distinct\n"
+                "from matnb.blocks.kernels.sorting.uniques import distinct\n"
                 "@means(Unique)\ndef _(node):\n    distinct(1)",
             ),
             (
@@ -427,7 +427,7 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
             ),
             (
                 "matnb/ops/uniques.py",
-                "from matnb.blocks.kernels.uniques import distinct\n"
+                "from matnb.blocks.kernels.sorting.uniques import distinct\n"
                 "@lowers(Unique)\ndef _(node):\n    distinct(1)",
             ),
         ],

@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from matnb.errors import UnsupportedError
+from matnb.registration import Registry
 
-FUNCTIONS: dict[Callable[..., object], Callable[..., object]] = {}
+FUNCTIONS: dict[Callable[..., object], Callable[..., object]] = Registry("the implementation of")
 # Methods that families give to DistArrays, dense or sparse, by name; what NumPy's arrays have is no family's.
-METHODS: dict[str, Callable[..., object]] = {}
-SPARSE_METHODS: dict[str, Callable[..., object]] = {}
+METHODS: Registry[str, Callable[..., object]] = Registry("the method")
+SPARSE_METHODS: Registry[str, Callable[..., object]] = Registry("the method")
 # What families make of columns that a reader found and of their arrays, and how they write values.
 LOADED: dict[str, Callable[..., object]] = {}
-_writers: dict[type, Callable[..., None]] = {}
-_writers_by_suffix: dict[str, Callable[..., None]] = {}
+_writers: Registry[type, Callable[..., None]] = Registry("what writes values of")
+_writers_by_suffix: Registry[str, Callable[..., None]] = Registry("what writes files with the suffix")
 _Function = TypeVar("_Function", bound=Callable[..., object])
 _Writer = TypeVar("_Writer", bound=Callable[..., None])
 
@@ -41,8 +42,10 @@ def writes(*kinds: type, suffixes: Sequence[str] = ()) -> Callable[[_Writer], _W
     """
 
     def register(function: _Writer) -> _Writer:
-        _writers.update(dict.fromkeys(kinds, function))
-        _writers_by_suffix.update(dict.fromkeys(suffixes, function))
+        for kind in kinds:
+            _writers[kind] = function
+        for suffix in suffixes:
+            _writers_by_suffix[suffix] = function
         return function
 
     return register

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from matnb.backend.engines.results import RunCancelled
 from matnb.backend.tasks.worker import Failed, TaskFailed
-from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.errors import CellCancelled, KernelError, MatnbError, TooLargeError, kernel_error
 from matnb.expr.nodes import Elementwise, Expr, MaskedMatMul, MatMul
 from matnb.io.files import seen_from_here

@@ -20,7 +20,7 @@ from matnb.backend.kept import Kept, LocalBlock, names_of
 from matnb.backend.store import Entry, Store
 from matnb.backend.tasks.worker import TaskFailed
 from matnb.blocks.formats import Block, Dense, to_numpy
-from matnb.blocks.kernels.shaping import join
+from matnb.blocks.kernels.shaping.shaping import join
 from matnb.blocks.layout import Layout
 from matnb.config import Config
 from matnb.errors import CellCancelled, ClusterError, TooLargeError, WorkerLostError

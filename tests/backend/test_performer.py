@@ -21,7 +21,7 @@ from matnb.backend.gang.performer import perform
 from matnb.backend.tasks.executor import StepMemory, execute
 from matnb.backend.tasks.worker import TaskFailed
 from matnb.blocks.formats import Block, Csr, Dense, block_from, csr_block, to_numpy
-from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.program.operators import Cut, Fused, Multiply
 from matnb.program.plan import Task
 from matnb.program.program import Batch, Branch, Iterate, Program

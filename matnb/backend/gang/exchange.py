@@ -12,8 +12,8 @@ import numpy.typing as npt
 from matnb.backend.gang.liveness import BatchPlace, BranchPlace, PartialRead, Place, RepeatPlace, batches
 from matnb.backend.tasks.registers import TaskParts
 from matnb.blocks.formats import Csr, Dense, Empty
-from matnb.blocks.kernels.packing import can_pack, touched
-from matnb.blocks.kernels.split_rows import multiply_part
+from matnb.blocks.kernels.products.split_rows import multiply_part
+from matnb.blocks.kernels.shaping.packing import can_pack, touched
 from matnb.program.operators import Fused, Multiply, Operator, Run
 from matnb.program.plan import Slot, Task
 from matnb.program.program import TOUCHED_AT_MOST, Program

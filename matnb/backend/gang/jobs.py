@@ -16,7 +16,7 @@ from matnb.backend.tasks.registers import Hint, Stack, Stacks, TaskParts, parted
 from matnb.backend.tasks.step_memory import StepMemory
 from matnb.backend.tasks.thread_pool import Schedule, ThreadPool
 from matnb.blocks.formats import Csr, Dense, Empty
-from matnb.blocks.kernels.elementwise import CHEAP, Link
+from matnb.blocks.kernels.elementwise.elementwise import CHEAP, Link
 from matnb.program.operators import Call, Fused, Multiply, MultiplyMasked, Operator, Run, SumMasked
 from matnb.program.plan import Slot, Step, Task
 from matnb.program.program import Program

@@ -22,7 +22,7 @@ from matnb.backend.tasks.step_memory import StepMemory
 from matnb.backend.tasks.thread_pool import PATIENCE_SECONDS, ThreadPool
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray
 from matnb.blocks.kernels.compiled import num_specializations
-from matnb.blocks.kernels.packing import pack, unpack
+from matnb.blocks.kernels.shaping.packing import pack, unpack
 from matnb.errors import TooLargeError
 from matnb.program.plan import Slot
 

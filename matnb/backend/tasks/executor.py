@@ -19,12 +19,31 @@ from matnb.blocks.creation import Random, drawn_anew
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast, to_numpy
 from matnb.blocks.grid import Region, window_start
 from matnb.blocks.kernels.calls import call
-from matnb.blocks.kernels.chains import apply_chain, chain_into
 from matnb.blocks.kernels.compiled import given, is_ready, is_worth_compiling
-from matnb.blocks.kernels.dense_products import multiply_into
-from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.frontier import push, put_together, sums_marked_rows, write_marked_sums
-from matnb.blocks.kernels.indexing import (
+from matnb.blocks.kernels.elementwise.chains import apply_chain, chain_into
+from matnb.blocks.kernels.elementwise.elementwise import Link
+from matnb.blocks.kernels.elementwise.one_pass import packed, reduce_chain
+from matnb.blocks.kernels.elementwise.tile_loops import LIKE_ARGUMENTS, TILE, run_tiles
+from matnb.blocks.kernels.elementwise.tiles import (
+    FLOAT,
+    BoundPass,
+    OperandForm,
+    Tiles,
+    TileSum,
+    form_of,
+    write_tiles,
+)
+from matnb.blocks.kernels.operands import check_loop_dtype
+from matnb.blocks.kernels.pairwise import add_in_pairs
+from matnb.blocks.kernels.products.dense_products import multiply_into
+from matnb.blocks.kernels.products.frontier import push, put_together, sums_marked_rows, write_marked_sums
+from matnb.blocks.kernels.products.products import accumulate, multiply
+from matnb.blocks.kernels.products.row_parts import RowParts, WholeRows, product_fits
+from matnb.blocks.kernels.products.sampled_products import masked_multiply, masked_row_sums
+from matnb.blocks.kernels.products.transposed_products import multiply_transposed
+from matnb.blocks.kernels.reductions.labels import scatter
+from matnb.blocks.kernels.reductions.reductions import accumulator_dtype, combine, finish, reduce_block
+from matnb.blocks.kernels.shaping.indexing import (
     gather,
     join_window,
     local_place,
@@ -33,18 +52,7 @@ from matnb.blocks.kernels.indexing import (
     put_window,
     take_window,
 )
-from matnb.blocks.kernels.labels import scatter
-from matnb.blocks.kernels.one_pass import packed, reduce_chain
-from matnb.blocks.kernels.operands import check_loop_dtype
-from matnb.blocks.kernels.pairwise import add_in_pairs
-from matnb.blocks.kernels.products import accumulate, multiply
-from matnb.blocks.kernels.reductions import accumulator_dtype, combine, finish, reduce_block
-from matnb.blocks.kernels.row_parts import RowParts, WholeRows, product_fits
-from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
-from matnb.blocks.kernels.shaping import adjoining, broadcast, cut, join, root_of, take, transpose
-from matnb.blocks.kernels.tile_loops import LIKE_ARGUMENTS, TILE, run_tiles
-from matnb.blocks.kernels.tiles import FLOAT, BoundPass, OperandForm, Tiles, TileSum, form_of, write_tiles
-from matnb.blocks.kernels.transposed_products import multiply_transposed
+from matnb.blocks.kernels.shaping.shaping import adjoining, broadcast, cut, join, root_of, take, transpose
 from matnb.blocks.semiring import MONOIDS, semiring_named
 from matnb.blocks.sums import num_nodes
 from matnb.program import operators as op

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from matnb.blocks.formats import Csr, Dense, NumericArray
-from matnb.blocks.kernels.shaping import root_of
+from matnb.blocks.kernels.shaping.shaping import root_of
 from matnb.program.operators import Join
 from matnb.program.plan import Slot, Step, Task
 from matnb.program.program import check_held

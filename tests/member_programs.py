@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from members import results_of
 from written import written
 
-from matnb.backend.executor import StepMemory, execute
+from matnb.backend.tasks.executor import StepMemory, execute
 from matnb.blocks.formats import Block, Dense, Empty, csr_block, to_numpy
-from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.one_pass import Share
+from matnb.blocks.kernels.elementwise.elementwise import Link
+from matnb.blocks.kernels.elementwise.one_pass import Share
 from matnb.program.kinds import MAP
 from matnb.program.operators import Finish, Fused, Join, Multiply, Operator
 from matnb.program.plan import Step, Task

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from matnb.backend.mailbox import Aborted
-from matnb.backend.performer import Performed, perform
-from matnb.backend.worker import TaskFailed
+from matnb.backend.gang.mailbox import Aborted
+from matnb.backend.gang.performer import Performed, perform
+from matnb.backend.tasks.worker import TaskFailed
 from matnb.blocks.formats import Block, Csr, Dense, freeze
 from matnb.program.program import Program
 

@@ -18,7 +18,7 @@ needs_root = pytest.mark.skipif(
 # Imports come first: another user may not be able to read where Python is installed.
 _PROGRAM = """\
 import asyncio, json, os, socket, sys, encodings.idna
-import distributed, matnb.backend.private_sockets
+import distributed, matnb.backend.cluster.private_sockets
 from distributed import Client
 from distributed.comm import connect, listen
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from matnb.backend.executor import execute
+from matnb.backend.tasks.executor import execute
 from matnb.blocks.formats import Block, Dense, to_numpy
 from matnb.blocks.grid import region_shape
-from matnb.blocks.kernels.shaping import join
+from matnb.blocks.kernels.shaping.shaping import join
 from matnb.expr.client_data import held
 from matnb.expr.nodes import Expr
 from matnb.ops.creation import inline_blocks, piece_of

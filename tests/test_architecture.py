@@ -385,13 +385,13 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
             ("matnb/session.py", "import dask"),
             ("matnb/plan/lower.py", "import dask.array as da"),
             ("matnb/widgets/feed.py", "def f():\n    from distributed import Client"),
-            ("matnb/backend/cluster.py", "from IPython.display import display"),
+            ("matnb/backend/cluster/dask_cluster.py", "from IPython.display import display"),
             ("matnb/cli.py", "__import__('ipywidgets')"),
             ("matnb/__init__.py", "import IPython"),
             ("matnb/__init__.py", "def f():\n    import distributed"),
         ],
         [
-            ("matnb/backend/cluster.py", "import dask, distributed\nfrom dask.utils import format_bytes"),
+            ("matnb/backend/graph.py", "import dask, distributed\nfrom dask.utils import format_bytes"),
             ("matnb/magics/distmat.py", "from IPython.core.magic import magics_class\nimport ipywidgets"),
             ("matnb/__init__.py", "def load_ipython_extension(shell):\n    import IPython"),
             ("matnb/io/edges.py", "import dask_like, distributedness"),
@@ -411,7 +411,7 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
         [
             (
                 "matnb/ops/uniques.py",
-                "from matnb.blocks.kernels.uniques import distinct\n"
+                "from matnb.blocks.kernels.sorting.uniques import distinct\n"
                 "@means(Unique)\ndef _(node):\n    distinct(1)",
             ),
             (
@@ -427,7 +427,7 @@ OF_MATNB: list[tuple[Rule, list[tuple[str, str]], list[tuple[str, str]]]] = [
             ),
             (
                 "matnb/ops/uniques.py",
-                "from matnb.blocks.kernels.uniques import distinct\n"
+                "from matnb.blocks.kernels.sorting.uniques import distinct\n"
                 "@lowers(Unique)\ndef _(node):\n    distinct(1)",
             ),
         ],

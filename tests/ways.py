@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from matnb.backend.engine_threads import ThreadEngine
-from matnb.backend.shared_tasks import SharedTasks, TaskGraph
+from matnb.backend.engines.engine_threads import ThreadEngine
+from matnb.backend.tasks.shared_tasks import SharedTasks, TaskGraph
 from matnb.program.plan import Plan
 
 # By the thread that asks, which else does what is small and has run before; by threads of workers; by Dask.

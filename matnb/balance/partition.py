@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from matnb.balance.contiguous import Work, balanced_cuts, parts_within
 from matnb.balance.situation import Floats, Integers, Situation, Strategy
-from matnb.blocks.kernels.split_rows import SHARED_ENTRIES
+from matnb.blocks.kernels.products.split_rows import SHARED_ENTRIES
 from matnb.blocks.layout import LARGE_BYTES, Cuts
 
 TASK_SECONDS = 50e-6  # what a task takes beside its kernel

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from matnb.blocks.formats import IndexArray, NumericArray, cast
 from matnb.blocks.kernels.by_numpy import added_as_trees
 from matnb.blocks.kernels.compiled import given, is_worth_compiling
-from matnb.blocks.kernels.sum_loops import (
+from matnb.blocks.kernels.reductions.sum_loops import (
     LEAF,
     MOST_NODES,
     ROOM,

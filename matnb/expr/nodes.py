@@ -13,11 +13,12 @@ import numpy as np
 from matnb.blocks.creation import Arange, Creation, Eye, Full, Linspace, Window
 from matnb.blocks.formats import check_lengths
 from matnb.blocks.grid import Grid
-from matnb.blocks.kernels.elementwise import zero_preserving
+from matnb.blocks.kernels.elementwise.elementwise import zero_preserving
 from matnb.blocks.semiring import ANNIHILATORS, semiring_named
 from matnb.errors import ShapeError
 from matnb.expr.interning import Interned, node_fields
 from matnb.io.source import Source
+from matnb.registration import is_foreign
 
 Shape = tuple[int, ...]
 Key = tuple[int | slice | None, ...]
@@ -51,6 +52,8 @@ class Expr(metaclass=Interned):
         Whether it comes from outside or from parameters, so that it can be made in any cuts.
     is_cheap
         Whether remaking it is cheaper than reading it, so that every reader makes its own.
+    is_foreign
+        Of a class: whether it is of another package, so that what its functions return is checked.
     is_call
         Of a class: whether it calls a user's function for parts of arrays, once for all results that live.
         Errors in it say on which worker.
@@ -67,7 +70,12 @@ class Expr(metaclass=Interned):
     plain: ClassVar[bool] = False
     is_source: ClassVar[bool] = False
     is_cheap: ClassVar[bool] = False
+    is_foreign: ClassVar[bool] = False
     is_call: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        """Note whether a kind of node is of another package."""
+        cls.is_foreign = is_foreign(cls)
 
     def __post_init__(self) -> None:
         """Set what follows from the fields."""

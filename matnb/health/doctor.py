@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from ipaddress import ip_address
 
-from matnb.backend.greetings import APART_TODO
-from matnb.backend.handshake import disagreements
-from matnb.backend.private_sockets import SCHEME
+from matnb.backend.cluster.greetings import APART_TODO
+from matnb.backend.cluster.handshake import disagreements
+from matnb.backend.cluster.private_sockets import SCHEME
 from matnb.config import Config
 from matnb.errors import MatnbError
 from matnb.health.node_info import ProcessInfo, paths, places

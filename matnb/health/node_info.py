@@ -15,10 +15,10 @@ from typing import Any
 
 import threadpoolctl
 
-from matnb.backend.asking import answers_of
-from matnb.backend.cluster import DaskCluster, workers_apart
-from matnb.backend.greetings import apart_text
-from matnb.backend.handshake import (
+from matnb.backend.cluster.asking import answers_of
+from matnb.backend.cluster.dask_cluster import DaskCluster, workers_apart
+from matnb.backend.cluster.greetings import apart_text
+from matnb.backend.cluster.handshake import (
     SCHEDULER,
     Versions,
     address_of,

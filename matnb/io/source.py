@@ -11,14 +11,17 @@ import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from matnb.blocks.formats import Block, Dense
-from matnb.blocks.grid import Region
-from matnb.errors import FileFormatError, OptionError, suggestion
+from matnb.blocks.grid import Region, region_shape
+from matnb.blocks.result_checks import Expected, checked_block
+from matnb.errors import FileFormatError, MatnbError, OptionError, UnsupportedError, suggestion
 from matnb.io.files import File, find_file
+from matnb.registration import Registry, is_foreign, name_and_place
 
 ROW_ENTRIES = 4  # what a row costs in a product with a vector, beside its entries: 3.8 ns to 0.8 an entry
 _NUMBERS = np.dtype(np.int64)
@@ -253,7 +256,7 @@ class Reader:
         return tuple(inspect.signature(self.open).parameters)[1:]
 
 
-READERS: dict[str, Reader] = {}
+READERS: Registry[str, Reader] = Registry("the reader", lambda one: one.open)
 _Open = TypeVar("_Open", bound=Callable[..., Source])
 
 
@@ -263,7 +266,24 @@ def reader(
     words: Mapping[str, str] | None = None,
     instead: Mapping[str, str] | None = None,
 ) -> Callable[[_Open], _Open]:
-    """Register a function ``open(file, **options)`` for a kind of file and the suffixes that mean it."""
+    """Register a function ``open(file, **options)`` for a kind of file and the suffixes that mean it.
+
+    A suffix begins with a dot; of several that a name ends in, the longest counts.
+
+    Raises
+    ------
+    OptionError
+        For a kind that has a reader, or a suffix that another kind has.
+    """
+    for suffix in suffixes:
+        taken = next((one for one in READERS.values() if suffix in one.suffixes and one.kind != kind), None)
+        if taken is not None:
+            raise OptionError(
+                f"reader {kind!r}: files with the suffix {suffix!r} are of the kind {taken.kind!r}; leave it "
+                f"out, and give kind={kind!r} where such a file is loaded"
+            )
+        if not suffix.startswith(".") or suffix != suffix.lower():
+            raise OptionError(f"reader {kind!r}: a suffix is in small letters, after a dot, not {suffix!r}")
 
     def register(function: _Open) -> _Open:
         READERS[kind] = Reader(kind, suffixes, function, words or {}, instead or {})
@@ -325,7 +345,23 @@ def open_header(path: str | os.PathLike[str], kind: str | None, options: Mapping
             near = found.instead.get(option) or suggestion(option, (*found.options, *found.words))
             raise OptionError(f"{file.shown}: no option {option!r} for kind {found.kind!r}; {near}")
     file.check_readable()
-    return found.open(file, **named)
+    return _opened(found, file, named) if is_foreign(found.open) else found.open(file, **named)
+
+
+def _opened(found: Reader, file: File, options: Mapping[str, object]) -> Source:
+    # By a reader of another package, whose errors name the file, too.
+    which = f"the reader of kind {found.kind!r}, {name_and_place(found.open)},"
+    try:
+        source = found.open(file, **options)
+    except (MatnbError, MemoryError):
+        raise
+    except ImportError as error:
+        raise UnsupportedError(f"{file.shown}: {which} needs a package: {error}") from error
+    except Exception as error:  # whatever another package raises
+        raise file.error(f"{which} raised {type(error).__name__}: {error}") from error
+    if not callable(getattr(source, "identity", None)):
+        raise file.error(f"{which} returned {type(source).__name__}: return a source, such as WholeFile(...)")
+    return source
 
 
 def refuse_elsewhere(shown: object, name: str, netcdf: tuple[str, ...] = ()) -> None:
@@ -391,10 +427,13 @@ _ARRAYS_ELSEWHERE = {
 
 
 def _by_suffix(name: str) -> Reader | None:
-    for one in READERS.values():
-        if name.lower().endswith(one.suffixes):
-            return one
-    return None
+    fitting = [
+        (len(suffix), one)
+        for one in READERS.values()
+        for suffix in one.suffixes
+        if name.lower().endswith(suffix)
+    ]
+    return max(fitting, key=itemgetter(0), default=(0, None))[1]
 
 
 def choose(option: str, value: object, allowed: Sequence[object]) -> None:
@@ -472,7 +511,12 @@ def part_of_piece(values: Sequence[Any], source: Source, region: Region) -> Part
 def assemble_block(values: Sequence[Any], source: Source, region: Region) -> Block:
     """Return the block of a region; the parts of the pieces come after the merged facts."""
     context, *parts = values
-    return source.assemble(parts, context, region)
+    block = source.assemble(parts, context, region)
+    if is_foreign(type(source)):
+        found = context.found
+        expected = Expected(repr(source), (region_shape(region), found.dtype, found.sparse))
+        block = checked_block(block, source.assemble, expected)
+    return block
 
 
 def labels_of_rows(values: Sequence[Any], source: Source, start: int, stop: int) -> Block:

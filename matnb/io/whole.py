@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Region
+from matnb.errors import MatnbError
 from matnb.io.files import File
 from matnb.io.source import Piece, PlainContext, PlainSource, SourceFacts
+from matnb.registration import name_and_place
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,13 @@ class WholeFile(PlainSource):
         with self.file.open() as stream:
             try:
                 found = np.asarray(self.read(stream, *self.options), self.dtype)
+            except (MatnbError, MemoryError):
+                raise
             except ValueError as error:
-                raise self.file.error(str(error)) from None
+                raise self.file.error(str(error)) from error
+            except Exception as error:  # whatever another package raises
+                which = f"what reads files of kind {self.kind!r}, {name_and_place(self.read)},"
+                raise self.file.error(f"{which} raised {type(error).__name__}: {error}") from error
         if found.shape != self.shape:
             raise self.file.error(f"holds an array of shape {found.shape}; its header says {self.shape}")
         return found

@@ -648,18 +648,6 @@ def _with(place: object, number: float, array: object) -> Expr:
     return reductions.where(expression_of(place), ufuncs.literal(number), expression_of(array))
 
 
-@implements(np.fromfunction)
-def fromfunction(
-    function: Callable[..., object],
-    shape: Sequence[int],
-    *,
-    dtype: npt.DTypeLike | None = None,
-    **rest: object,
-) -> object:
-    """``numpy.fromfunction``: the function is called once, with handles on the indices."""
-    return function(*_indices(shape_of(shape), float if dtype is None else dtype), **rest)
-
-
 def _indices(shape: tuple[int, ...], dtype: npt.DTypeLike) -> tuple[DistArray, ...]:
     return meshgrid(*(arange(length, dtype=dtype) for length in shape), indexing="ij")
 

@@ -6,18 +6,19 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from matnb.errors import UnsupportedError
+from matnb.registration import Registry
 
 if TYPE_CHECKING:
     from matnb.lazy.array import DistArray
 
-FUNCTIONS: dict[Callable[..., object], Callable[..., Any]] = {}
+FUNCTIONS: dict[Callable[..., object], Callable[..., Any]] = Registry("the implementation of")
 # Methods that families give to DistArrays, dense or sparse, by name; what NumPy's arrays have is no family's.
-METHODS: dict[str, Callable[..., object]] = {}
-SPARSE_METHODS: dict[str, Callable[..., object]] = {}
+METHODS: Registry[str, Callable[..., object]] = Registry("the method")
+SPARSE_METHODS: Registry[str, Callable[..., object]] = Registry("the method")
 # What families make of columns that a reader found and of their arrays, and how they write values.
 LOADED: dict[str, Callable[..., object]] = {}
-_writers: dict[type, Callable[..., None]] = {}
-_writers_by_suffix: dict[str, Callable[..., None]] = {}
+_writers: Registry[type, Callable[..., None]] = Registry("what writes values of")
+_writers_by_suffix: Registry[str, Callable[..., None]] = Registry("what writes files with the suffix")
 _Function = TypeVar("_Function", bound=Callable[..., object])
 _Writer = TypeVar("_Writer", bound=Callable[..., None])
 
@@ -44,8 +45,10 @@ def writes(*kinds: type, suffixes: Sequence[str] = ()) -> Callable[[_Writer], _W
     """
 
     def register(function: _Writer) -> _Writer:
-        _writers.update(dict.fromkeys(kinds, function))
-        _writers_by_suffix.update(dict.fromkeys(suffixes, function))
+        for kind in kinds:
+            _writers[kind] = function
+        for suffix in suffixes:
+            _writers_by_suffix[suffix] = function
         return function
 
     return register

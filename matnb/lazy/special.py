@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matnb.blocks.kernels.elementwise import ufunc_named
+from matnb.blocks.kernels.elementwise.elementwise import ufunc_named
 from matnb.errors import DTypeError, no_attribute
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from matnb.errors import DTypeError
+from matnb.registration import Registry
 
 Key = str | int | float | bool | bytes | None
 
@@ -23,7 +24,7 @@ class Container:
     advice: str
 
 
-_containers: dict[type, Container] = {}
+_containers: Registry[type, Container] = Registry("the container", lambda one: one.flatten)
 
 
 def register_container(
@@ -56,6 +57,11 @@ def register_container(
         What users call structures.
     advice
         What to write, in an error, where those of two values differ.
+
+    Raises
+    ------
+    OptionError
+        Where the type is registered with other functions, elsewhere.
     """
     _containers[kind] = Container(flatten, unflatten, paths or _numbered, fixes_shapes, parts, advice)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.kernels.elementwise import ufunc_named
+from matnb.blocks.kernels.elementwise.elementwise import ufunc_named
 from matnb.errors import DTypeError, RangeError, UnsupportedError
 from matnb.expr.client_data import SHIP_BYTES
 from matnb.expr.nodes import Broadcast, Elementwise, Expr, Literal, MatMul

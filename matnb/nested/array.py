@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from matnb.balance.situation import Strategy
-from matnb.blocks.kernels.labels import reduced_dtype
+from matnb.blocks.kernels.reductions.labels import reduced_dtype
 from matnb.blocks.semiring import PLUS, TIMES
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.lazy.array import DistArray, handle_of, wrap

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matnb.backend.cancellation import cancellable
+from matnb.backend.cluster.cancellation import cancellable
 from matnb.blocks.formats import to_numpy
 from matnb.errors import DTypeError, TooLargeError, UnsupportedError
 from matnb.expr.nodes import Expr, Load

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite
 from matnb.nested.kernels.segment_folds import SegmentFold

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matnb.blocks.kernels.labels import reduced_dtype
+from matnb.blocks.kernels.reductions.labels import reduced_dtype
 from matnb.blocks.semiring import MONOIDS
 from matnb.errors import DTypeError, OptionError, suggestion
 from matnb.lazy.array import DistArray, wrap

@@ -17,8 +17,8 @@ from typing import ClassVar
 import numpy as np
 
 from matnb.blocks.grid import Grid, all_of
-from matnb.blocks.kernels.deviations import NODE, num_deviation_nodes
-from matnb.blocks.kernels.reductions import accumulator_dtype
+from matnb.blocks.kernels.reductions.deviations import NODE, num_deviation_nodes
+from matnb.blocks.kernels.reductions.reductions import accumulator_dtype
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import LAND, LOR, MAX, MIN, PLUS, TIMES
 from matnb.blocks.sums import num_nodes, sums_as_tree

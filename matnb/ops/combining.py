@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from matnb.blocks.grid import all_of
 from matnb.blocks.kernels.pairwise import middle
-from matnb.blocks.kernels.reductions import accumulator_dtype
+from matnb.blocks.kernels.reductions.reductions import accumulator_dtype
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
 from matnb.program.kinds import ACCUMULATE, COMBINE, CUT, Kind

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, Region, regular_cuts
-from matnb.blocks.kernels.contracting import contract, kronecker
+from matnb.blocks.kernels.products.contracting import contract, kronecker
 from matnb.blocks.layout import Layout
 from matnb.errors import DTypeError, ShapeError
 from matnb.expr.nodes import Expr

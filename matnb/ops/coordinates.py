@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from matnb.blocks.formats import SPARSE_DTYPES
-from matnb.blocks.kernels.coordinates import DUPLICATES, entries_within, merge_entries
+from matnb.blocks.kernels.shaping.coordinates import DUPLICATES, entries_within, merge_entries
 from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value, dense, from_flat_positions

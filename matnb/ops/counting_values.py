@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matnb.blocks.grid import all_of, whole
-from matnb.blocks.kernels import counting_values as kernels
+from matnb.blocks.kernels.reductions import counting_values as kernels
 from matnb.blocks.layout import Layout
 from matnb.errors import DTypeError, IndexingError, ShapeError
 from matnb.expr.nodes import Expr

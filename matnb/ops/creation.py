@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Grid, Region, all_of, relative, whole
-from matnb.blocks.kernels.shaping import cut
+from matnb.blocks.kernels.shaping.shaping import cut
 from matnb.blocks.layout import Layout, spread
 from matnb.errors import SessionEnded
 from matnb.expr.client_data import copied, held

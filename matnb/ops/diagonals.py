@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from matnb.blocks.formats import SPARSE_DTYPES
 from matnb.blocks.grid import Grid, Region, region_shape
-from matnb.blocks.kernels import diagonals as kernels
+from matnb.blocks.kernels.shaping import diagonals as kernels
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr

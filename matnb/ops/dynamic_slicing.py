@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, regular_cuts, window_start
-from matnb.blocks.kernels.indexing import put_window_sparse
+from matnb.blocks.kernels.shaping.indexing import put_window_sparse
 from matnb.blocks.layout import Layout, spread
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr, entries_of_part

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from matnb.blocks.grid import Index, Region
-from matnb.blocks.kernels.folding import extreme_places, folded, least_and_greatest, share_bytes
+from matnb.blocks.kernels.reductions.folding import extreme_places, folded, least_and_greatest, share_bytes
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr, Shape

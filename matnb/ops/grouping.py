@@ -14,9 +14,9 @@ from typing import ClassVar
 import numpy as np
 
 from matnb.blocks.grid import Grid, Region
-from matnb.blocks.kernels import grouping as kernels
-from matnb.blocks.kernels.labels import labels_within, reduced_dtype, reduced_within, values_within
-from matnb.blocks.kernels.reductions import accumulator_dtype
+from matnb.blocks.kernels.reductions.labels import labels_within, reduced_dtype, reduced_within, values_within
+from matnb.blocks.kernels.reductions.reductions import accumulator_dtype
+from matnb.blocks.kernels.sorting import grouping as kernels
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import MONOIDS
 from matnb.errors import DTypeError, IndexingError, ShapeError, UnsupportedError

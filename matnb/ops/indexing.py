@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, Region, all_of, region_shape, regular_cuts
-from matnb.blocks.kernels.indexing import (
+from matnb.blocks.kernels.shaping.indexing import (
     only,
     pick,
     pick_parts,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
 import numpy as np
 
+from matnb.blocks.result_checks import Expected, checked_value
 from matnb.expr.control import Body, Cond, Final, Loop
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
@@ -97,4 +98,9 @@ def _value(
             return np.asarray(_looped(node, operands, check, ended)[0])
         case Cond():
             return np.asarray(operands[0])
-    return means.of(node)(node, operands)
+    meaning = means.of(node)
+    value = meaning(node, operands)
+    if node.is_foreign:
+        expected = Expected(f"{type(node).__name__}: its meaning", (node.shape, node.dtype, node.sparse))
+        return checked_value(value, meaning, expected)
+    return value

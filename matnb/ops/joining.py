@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, Region, region_shape
-from matnb.blocks.kernels import shaping as kernels
+from matnb.blocks.kernels.shaping import shaping as kernels
 from matnb.blocks.layout import LARGE_BYTES, Layout
 from matnb.errors import DTypeError, ShapeError
 from matnb.expr.nodes import Expr

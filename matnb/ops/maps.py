@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from matnb.blocks.creation import Random, drawn_anew
 from matnb.blocks.formats import to_numpy
 from matnb.blocks.grid import Region, all_of, region_shape
-from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.tiles import LONG_ROW
+from matnb.blocks.kernels.elementwise.elementwise import Link
+from matnb.blocks.kernels.elementwise.tiles import LONG_ROW
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import ANNIHILATORS
 from matnb.blocks.variates import VARIATES

@@ -11,7 +11,7 @@ import numpy as np
 
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import Grid, Region
-from matnb.blocks.kernels import ordering
+from matnb.blocks.kernels.sorting import ordering
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr

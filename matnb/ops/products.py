@@ -13,9 +13,8 @@ import scipy.sparse as sp
 
 from matnb.blocks.formats import SPARSE_DTYPES, sparse_bytes
 from matnb.blocks.grid import Grid, Region, finer_cuts, intersect, regular_cuts
-from matnb.blocks.kernels.dense_products import multiply_parts
-from matnb.blocks.kernels.reductions import accumulator_dtype
-from matnb.blocks.kernels.split_rows import (
+from matnb.blocks.kernels.products.dense_products import multiply_parts
+from matnb.blocks.kernels.products.split_rows import (
     entries_before,
     is_shared,
     leaves_of,
@@ -24,6 +23,7 @@ from matnb.blocks.kernels.split_rows import (
     part_of_row,
     row_of_parts,
 )
+from matnb.blocks.kernels.reductions.reductions import accumulator_dtype
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import MONOIDS, Semiring, semiring_named
 from matnb.blocks.sums import num_nodes

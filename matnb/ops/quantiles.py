@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from matnb.blocks.grid import Grid, all_of, whole
-from matnb.blocks.kernels import ordering, quantiles
-from matnb.blocks.kernels.quantiles import QuantileRequest, quantiles_along
+from matnb.blocks.kernels.sorting import ordering, quantiles
+from matnb.blocks.kernels.sorting.quantiles import QuantileRequest, quantiles_along
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, all_of
-from matnb.blocks.kernels.quotient_products import quotient_product
+from matnb.blocks.kernels.products.quotient_products import quotient_product
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
 from matnb.ops.lanes import lanes_layout

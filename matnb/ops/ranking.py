@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TypeAlias
 
 from matnb.blocks.formats import Block
-from matnb.blocks.kernels import ordering
+from matnb.blocks.kernels.sorting import ordering
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
 from matnb.program.kinds import SORTING, Kind

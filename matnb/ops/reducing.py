@@ -12,9 +12,9 @@ import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, Index, region_shape, regular
 from matnb.blocks.kernels.calls import packed_bytes, unpack
-from matnb.blocks.kernels.deviations import NODE, num_deviation_nodes
-from matnb.blocks.kernels.one_pass import Share
-from matnb.blocks.kernels.reductions import accumulator_dtype, combine_neighbors, multiplied
+from matnb.blocks.kernels.elementwise.one_pass import Share
+from matnb.blocks.kernels.reductions.deviations import NODE, num_deviation_nodes
+from matnb.blocks.kernels.reductions.reductions import accumulator_dtype, combine_neighbors, multiplied
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import LAND, MAX, MIN, OF_STORED, TIMES
 from matnb.blocks.sums import num_nodes, sums_as_tree

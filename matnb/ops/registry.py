@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from matnb.errors import UnsupportedError
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value
 from matnb.program.plan import Workers
 from matnb.program.writer import PlanWriter
+from matnb.registration import Registry
 
 # Of a node of the registered kind: its value from those of its operands, and what writes its tasks, when its
 # operands are arrays in registers.
@@ -22,19 +24,20 @@ class Rules(Generic[_Rule]):
 
     Parameters
     ----------
-    name
-        What a rule is called, in errors.
+    name, decorator
+        What a rule is called, and what registers one, in errors.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._rules: dict[type[Expr], _Rule] = {}
+    def __init__(self, name: str, decorator: str) -> None:
+        self._name, self._decorator = name, decorator
+        self._rules: Registry[type[Expr], _Rule] = Registry(f"the {name} of")
 
     def __call__(self, *kinds: type[Expr]) -> Callable[[_Rule], _Rule]:
         """Register a rule for some kinds of nodes."""
 
         def register(rule: _Rule) -> _Rule:
-            self._rules.update(dict.fromkeys(kinds, rule))
+            for kind in kinds:
+                self._rules[kind] = rule
             return rule
 
         return register
@@ -49,14 +52,14 @@ class Rules(Generic[_Rule]):
 
         Raises
         ------
-        TypeError
+        UnsupportedError
             When there is none.
         """
         if type(node) not in self._rules:
-            known = ", ".join(kind.__name__ for kind in self._rules)
-            raise TypeError(f"no {self._name} for {type(node).__name__}; known: {known}")
+            name, way = type(node).__name__, self._decorator
+            raise UnsupportedError(f"{name} has no {self._name}: write a function under @{way}({name})")
         return self._rules[type(node)]
 
 
-means: Rules[Meaning] = Rules("meaning")
-lowers: Rules[Lowering] = Rules("lowering")
+means: Rules[Meaning] = Rules("meaning", "means")
+lowers: Rules[Lowering] = Rules("lowering", "lowers")

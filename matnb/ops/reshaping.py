@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, Region, region_shape, regular_cuts, whole
-from matnb.blocks.kernels import shaping as kernels
+from matnb.blocks.kernels.shaping import shaping as kernels
 from matnb.blocks.layout import Layout, spread
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr, Shape, entries_of_part

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, all_of
-from matnb.blocks.kernels.row_descent import HEAD, Descent, descend
+from matnb.blocks.kernels.rows.row_descent import HEAD, Descent, descend
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value, dense

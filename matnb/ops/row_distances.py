@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from matnb.blocks.grid import Grid, Region, all_of, regular_cuts
-from matnb.blocks.kernels.row_distances import FEW_ROWS, TILE_ROWS, nearest_rows, squared_distances
-from matnb.blocks.kernels.row_tiles import TILE_BYTES
+from matnb.blocks.kernels.rows.row_distances import FEW_ROWS, TILE_ROWS, nearest_rows, squared_distances
+from matnb.blocks.kernels.rows.row_tiles import TILE_BYTES
 from matnb.blocks.layout import Layout, spread
 from matnb.errors import OptionError, ShapeError
 from matnb.expr.nodes import Expr

@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from matnb.blocks.grid import Grid, Region, regular_cuts
-from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.ordering import firsts_record, part_of_firsts
-from matnb.blocks.kernels.row_extremes import RowSearch, row_extremes
-from matnb.blocks.kernels.row_tiles import TILE_BYTES
+from matnb.blocks.kernels.elementwise.elementwise import Link
+from matnb.blocks.kernels.rows.row_extremes import RowSearch, row_extremes
+from matnb.blocks.kernels.rows.row_tiles import TILE_BYTES
+from matnb.blocks.kernels.sorting.ordering import firsts_record, part_of_firsts
 from matnb.blocks.layout import Layout, spread
 from matnb.expr.nodes import Expr
 from matnb.ops.maps import called

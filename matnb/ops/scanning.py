@@ -13,7 +13,7 @@ import numpy as np
 
 from matnb.blocks.grid import Grid, Index, Region
 from matnb.blocks.kernels.calls import Callee, Function, called, results_of
-from matnb.blocks.kernels.scanning import (
+from matnb.blocks.kernels.reductions.scanning import (
     Associative,
     associated,
     associated_on,

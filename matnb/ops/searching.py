@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from matnb.blocks.grid import Region, all_of
-from matnb.blocks.kernels import ordering
+from matnb.blocks.kernels.sorting import ordering
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value, dense

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, region_shape
 from matnb.blocks.kernels.calls import Function, truths_of
-from matnb.blocks.kernels.selecting import (
+from matnb.blocks.kernels.shaping.selecting import (
     compress,
     count_true,
     expand,

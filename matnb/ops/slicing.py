@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, Region, intersect, region_shape
-from matnb.blocks.kernels.tiles import LONG_ROW
+from matnb.blocks.kernels.elementwise.tiles import LONG_ROW
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr, Index, Transpose
 from matnb.ops.reference import Value, dense

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from matnb.blocks.grid import Grid
-from matnb.blocks.kernels import sliding as kernels
+from matnb.blocks.kernels.reductions import sliding as kernels
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr

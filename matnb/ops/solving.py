@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from matnb.blocks.grid import Grid, all_of
 from matnb.blocks.kernels.calls import Output
-from matnb.blocks.kernels.solves import decompose, solve_rows, stack_bytes, stack_part
+from matnb.blocks.kernels.rows.solves import decompose, solve_rows, stack_bytes, stack_part
 from matnb.blocks.layout import Layout
 from matnb.blocks.stacks import Options, decomposed
 from matnb.errors import DTypeError, ShapeError, SingularError

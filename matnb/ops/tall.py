@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from matnb.blocks.grid import Grid
-from matnb.blocks.kernels.slabs import basis_of_slab, triangle_of_slab
+from matnb.blocks.kernels.rows.slabs import basis_of_slab, triangle_of_slab
 from matnb.blocks.layout import Layout
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr, Shape

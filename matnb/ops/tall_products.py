@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from matnb.blocks.grid import Grid, regular_cuts
-from matnb.blocks.kernels.tall_products import TallFactor, rows_of_tile, tall_products
+from matnb.blocks.kernels.products.tall_products import TallFactor, rows_of_tile, tall_products
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
 from matnb.ops.combining import write_sum

@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from matnb.blocks.grid import Grid
-from matnb.blocks.kernels import uniques
-from matnb.blocks.kernels.uniques import FIELDS, packed_length
+from matnb.blocks.kernels.sorting import uniques
+from matnb.blocks.kernels.sorting.uniques import FIELDS, packed_length
 from matnb.blocks.layout import Layout, spread
 from matnb.expr.nodes import Expr
 from matnb.ops.ordering import PartsWriter, write_arg_sorted, write_sorted

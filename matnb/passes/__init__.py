@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
+from matnb.errors import OptionError, suggestion
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import ExprGraph, Rewritten, composed
 from matnb.passes.chains import order_chains
@@ -16,6 +17,7 @@ from matnb.passes.row_searches import search_rows
 from matnb.passes.sampling import sample
 from matnb.passes.tall_products import multiply_tall
 from matnb.passes.transposes import move_transposes
+from matnb.registration import Registry
 
 Roots = Mapping[str, Expr]
 Pass = Callable[[ExprGraph], Rewritten]
@@ -49,6 +51,9 @@ PASSES: list[PassEntry] = [
     PassEntry("quotients", multiply_quotients, "beside it: what it makes has no inside to look into"),
 ]
 
+_runs: Registry[str, Pass] = Registry("the pass")
+_runs.update({one.name: one.run for one in PASSES})
+
 
 def register_pass(name: str, run: Pass, after: str, because: str) -> None:
     """Let a pass run after another one.
@@ -67,12 +72,14 @@ def register_pass(name: str, run: Pass, after: str, because: str) -> None:
 
     Raises
     ------
-    ValueError
+    OptionError
         Where no pass is called ``after``, or another one is called ``name``.
     """
-    names = [one.name for one in PASSES]
-    if after not in names or name in names:
-        raise ValueError(f"pass {name!r} after {after!r}: the passes are {', '.join(names)}")
+    names = [one.name for one in PASSES if one.name != name]
+    if after not in names:
+        raise OptionError(f"pass {name!r} after {after!r}: {suggestion(after, names)}")
+    _runs[name] = run
+    PASSES[:] = [one for one in PASSES if one.name != name]
     PASSES.insert(names.index(after) + 1, PassEntry(name, run, because))
 
 

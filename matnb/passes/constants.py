@@ -6,7 +6,7 @@ import numpy as np
 
 from matnb.blocks.creation import Full
 from matnb.blocks.formats import Dense, to_numpy
-from matnb.blocks.kernels.elementwise import apply
+from matnb.blocks.kernels.elementwise.elementwise import apply
 from matnb.errors import MatnbError
 from matnb.expr.client_data import LITERAL_BYTES
 from matnb.expr.nodes import Broadcast, Create, Elementwise, Expr, Index, Literal, Transpose

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.expr.nodes import Broadcast, Elementwise, Expr
 from matnb.expr.traverse import Uses, topological
 

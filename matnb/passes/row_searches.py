@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matnb.blocks.kernels.row_extremes import RowSearch
+from matnb.blocks.kernels.rows.row_extremes import RowSearch
 from matnb.expr.nodes import Expr, MatMul, Reduce, Transpose
 from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite
 from matnb.ops.folding import Extreme

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from matnb.blocks.kernels.tall_products import TallFactor
+from matnb.blocks.kernels.products.tall_products import TallFactor
 from matnb.expr.nodes import Expr, Index, MatMul, Transpose
 from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite
 from matnb.ops.tall_products import TallProducts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 
-from matnb.blocks.kernels.reductions import is_multiplied_in_order
+from matnb.blocks.kernels.reductions.reductions import is_multiplied_in_order
 from matnb.expr.nodes import Broadcast, Elementwise, Expr, Literal, Reduce
 from matnb.program.matching import Wiring
 

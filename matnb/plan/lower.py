@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from matnb.blocks.kernels.reductions import is_multiplied_in_order
+from matnb.blocks.kernels.reductions.reductions import is_multiplied_in_order
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import (
     Broadcast,

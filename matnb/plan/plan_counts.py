@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from matnb.blocks.kernels.calls import unpack
-from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.indexing import only
+from matnb.blocks.kernels.elementwise.elementwise import Link
+from matnb.blocks.kernels.shaping.indexing import only
 from matnb.expr.nodes import Data, Expr, Literal, Load, Regrid
 from matnb.io.source import facts_of_piece, found_in_source, merge_facts
 from matnb.plan.measured import MadeStage

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.grid import MOST_PARTS, Grid, Region, region_shape
 from matnb.blocks.kernels.calls import Function, SplitPart, results_of
-from matnb.blocks.kernels.labels import reduced_dtype
+from matnb.blocks.kernels.reductions.labels import reduced_dtype
 from matnb.blocks.layout import Layout
 from matnb.blocks.semiring import MONOIDS
 from matnb.errors import LoopBodyError, OptionError, ShapeError, TooLargeError, suggestion

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from matnb.blocks.kernels.calls import Output
-from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.one_pass import Share
+from matnb.blocks.kernels.elementwise.elementwise import Link
+from matnb.blocks.kernels.elementwise.one_pass import Share
 from matnb.program.operators import Finish, Fused, Multiply
 from matnb.program.plan import Step
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from enum import Enum
+
+from matnb.errors import OptionError
 
 
 class Role(Enum):
@@ -37,7 +40,7 @@ _SHOWN = {
     Role.LOADS: READING,
     Role.SENDS: READING,
 }
-_shown_by_name: dict[str, str] = {}
+_shown_by_name: dict[str, tuple[str, str]] = {}  # and the module of the first such kind
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,15 @@ class Kind:
     shown: str = ""
 
     def __post_init__(self) -> None:
-        _shown_by_name[self.name] = self.shown or _SHOWN.get(self.role, self.name)
+        shown = self.shown or _SHOWN.get(self.role, self.name)
+        module = str(sys._getframe(2).f_globals.get("__name__"))  # that calls what calls this
+        known, where = _shown_by_name.setdefault(self.name, (shown, module))
+        if known != shown and where != module:
+            raise OptionError(
+                f"Kind({self.name!r}, shown={shown!r}): {where} shows tasks of this name as {known!r}; "
+                "give a kind of your own another name"
+            )
+        _shown_by_name[self.name] = shown, where
 
     def __str__(self) -> str:
         return self.name
@@ -76,7 +87,7 @@ class Kind:
 
 def shown_kind(name: str) -> str:
     """Return what a user calls the work of a kind of this name."""
-    return _shown_by_name.get(name, name)
+    return _shown_by_name.get(name, (name, ""))[0]
 
 
 # Those of several lowerings.

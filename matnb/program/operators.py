@@ -13,8 +13,8 @@ from matnb.blocks.creation import Creation
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Region
 from matnb.blocks.kernels.calls import Function, Output
-from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.one_pass import Share
+from matnb.blocks.kernels.elementwise.elementwise import Link
+from matnb.blocks.kernels.elementwise.one_pass import Share
 from matnb.expr.nodes import Literal
 
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from matnb.blocks.grid import Index, Region, intersect, region_shape, relative
 from matnb.blocks.layout import Layout
+from matnb.blocks.result_checks import Expected, run_checked
 from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Data, Expr, Literal
 from matnb.program.fusing import FusedStep, fused
@@ -16,9 +17,10 @@ from matnb.program.kinds import CUT, GATHER, MOVE, TRANSPOSE, Kind
 from matnb.program.loads import PieceRead, PlacedPart, SimulatedLoads, lightest, placed
 from matnb.program.matching import Product
 from matnb.program.memory import estimate_bytes, peaks
-from matnb.program.operators import Cut, Flip, Join, Multiply, Operator
+from matnb.program.operators import Cut, Flip, Join, Multiply, Operator, Run
 from matnb.program.plan import InlineBlock, Placed, Plan, Shipment, Slot, Stage, Step, Stored, Task, Workers
 from matnb.program.regions import region_size
+from matnb.registration import is_foreign
 
 Reads: TypeAlias = Sequence[tuple[Expr, Region]]  # regions of arrays that a task reads
 _RELAYED_BYTES = 64 * 1024  # below, a task more takes longer than what it spares
@@ -299,6 +301,8 @@ class PlanWriter:
         self, slot: Slot, task: TaskWriter, owner: int, kind: Kind, num_bytes: int, node: Expr | None
     ) -> None:
         made = task.task(slot, owner, kind, None if node is None else self._number(node))
+        if node is not None and node.is_foreign:
+            made = _checked(made, node, task.region if isinstance(task, BlockTask) else None)
         self._tasks.append(made)
         self._sizes[slot] = num_bytes
         if len(self.workers.numbers) > 1:
@@ -596,6 +600,21 @@ class PlanWriter:
             inline=inline,
             sizes=self._sizes,
         )
+
+
+def _checked(task: Task, node: Expr, region: Region | None) -> Task:
+    # With kernels of another package checked; what the last one returns is the block of a region, if any.
+    steps = []
+    for number, step in enumerate(task.steps):
+        operator = step.operator
+        if isinstance(operator, Run) and is_foreign(operator.kernel):
+            form = None
+            if region is not None and number == len(task.steps) - 1:
+                form = region_shape(region), node.dtype, node.sparse
+            expected = Expected(f"{type(node).__name__}: its kernel", form)
+            operator = Run(run_checked, (operator.kernel, operator.parameters, expected))
+        steps.append(replace(step, operator=operator))
+    return replace(task, steps=tuple(steps))
 
 
 def _needed(wanted: set[Slot], tasks: Sequence[Task]) -> set[Slot]:

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from matnb.backend.few_values import FewValues, Given, few_of, few_values
-from matnb.backend.futures import Answers
+from matnb.backend.engines.few_values import FewValues, Given, few_of, few_values
+from matnb.backend.engines.futures import Answers
 from matnb.backend.store import Store
 from matnb.blocks.formats import Block, Csr, Dense, sparse_bytes
 from matnb.blocks.grid import Grid, intersect, whole

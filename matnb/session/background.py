@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import copy_context
 from typing import Any
 
-from matnb.backend.cancellation import Stopping
+from matnb.backend.cluster.cancellation import Stopping
 from matnb.errors import CellCancelled, MatnbError
 from matnb.events import Event, LoopAdvanced, LoopFinished
 from matnb.pictures.summary import LaterFacts, interrupted_text, later_html, later_text, progress_text

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from matnb.backend import cluster as clusters
-from matnb.backend.cancellation import cancellable, deferred
-from matnb.backend.cluster import DaskCluster
+from matnb.backend.cluster import dask_cluster as clusters
+from matnb.backend.cluster.cancellation import cancellable, deferred
+from matnb.backend.cluster.dask_cluster import DaskCluster
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import MOST_PARTS, Grid, grid_from
 from matnb.blocks.layout import Layout

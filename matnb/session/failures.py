@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 
-from matnb.backend.engine_dask import RunCancelled
-from matnb.backend.worker import Failed, TaskFailed
-from matnb.blocks.kernels.elementwise import Link
+from matnb.backend.engines.engine_dask import RunCancelled
+from matnb.backend.tasks.worker import Failed, TaskFailed
+from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.errors import CellCancelled, KernelError, MatnbError, TooLargeError, kernel_error
 from matnb.expr.nodes import Elementwise, Expr, MaskedMatMul, MatMul
 from matnb.io.files import seen_from_here

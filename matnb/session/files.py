@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from matnb.backend.cancellation import cancellable
+from matnb.backend.cluster.cancellation import cancellable
 from matnb.blocks.grid import BlocksSpec
 from matnb.errors import DTypeError, FileContentWarning, MatnbError, OptionError, TooLargeError, warn
 from matnb.expr.nodes import Expr, Load

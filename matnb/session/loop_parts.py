@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Protocol
 
-from matnb.backend.driver_loops import added
+from matnb.backend.engines.driver_loops import added
+from matnb.backend.engines.recovery import Resume
+from matnb.backend.engines.results import ProgramOutcome
 from matnb.backend.kept import Kept, names_of
-from matnb.backend.recovery import Resume
-from matnb.backend.results import ProgramOutcome
 from matnb.backend.store import Entry
 from matnb.balance.decision import Decision
 from matnb.blocks.layout import Layout
@@ -146,7 +146,7 @@ class LoopWatch:
     def measured(
         self, owner: int, iteration: int, num_iterations: int, seconds: Mapping[Slot, float]
     ) -> None:
-        """Take what one worker measured; see :class:`matnb.backend.watch_protocol.Watch`."""
+        """Take what one worker measured; see :class:`matnb.backend.engines.watch_protocol.Watch`."""
         self.iteration = max(self.iteration, iteration)
         own: list[dict[int, float]] = [{} for _ in self._watched]
         total = 0.0

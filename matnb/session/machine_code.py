@@ -119,6 +119,6 @@ def _stamp() -> str:
         *(llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten()),
     ):
         content.update(part.encode())
-    for path in sorted(Path(compiled.__file__).parent.glob("*.py")):
+    for path in sorted(Path(compiled.__file__).parent.rglob("*.py")):
         content.update(path.read_bytes())
     return content.hexdigest()

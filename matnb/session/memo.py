@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from weakref import WeakKeyDictionary, ref
 
-from matnb.backend.engine_dask import DaskEngine
-from matnb.backend.futures import OwnersLost
+from matnb.backend.engines.engine_dask import DaskEngine
+from matnb.backend.engines.futures import OwnersLost
 from matnb.backend.kept import Kept, names_of
 from matnb.backend.store import Entry, Store
 from matnb.blocks.formats import Block, Dense

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from math import inf
 from weakref import WeakKeyDictionary
 
-from matnb.backend.cluster import Attendance, DaskCluster, worker_wanted
-from matnb.backend.futures import OwnersLost
+from matnb.backend.cluster.dask_cluster import Attendance, DaskCluster, worker_wanted
+from matnb.backend.engines.futures import OwnersLost
 from matnb.backend.store import Store
 from matnb.config import Config
 from matnb.errors import SessionEnded, TooLargeError, WorkerLostError

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import IO, Any
 
-from matnb.backend.worker import num_done
+from matnb.backend.tasks.worker import num_done
 from matnb.blocks.kernels.compiled import compiled_so_far
 from matnb.config import progress_from_environment
 from matnb.errors import DTypeError

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from matnb.backend.driver_loops import LINEAGE_DEPTH
-from matnb.backend.engine_dask import DaskEngine
+from matnb.backend.engines.driver_loops import LINEAGE_DEPTH
+from matnb.backend.engines.engine_dask import DaskEngine
 from matnb.backend.kept import Kept, names_of
 from matnb.backend.store import Entry
 from matnb.balance.situation import Floats, Integers, Profile

@@ -10,18 +10,18 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
-from matnb.backend.cluster import DaskCluster
-from matnb.backend.driver_loops import LINEAGE_DEPTH, ProgramWalker
-from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled
-from matnb.backend.engine_gang import GangEngine, GangUnavailable
-from matnb.backend.futures import OwnersLost
+from matnb.backend.cluster.dask_cluster import DaskCluster
+from matnb.backend.engines.driver_loops import LINEAGE_DEPTH, ProgramWalker
+from matnb.backend.engines.engine_dask import DaskEngine, Outcome, RunCancelled
+from matnb.backend.engines.engine_gang import GangEngine, GangUnavailable
+from matnb.backend.engines.futures import OwnersLost
+from matnb.backend.engines.recovery import Resume
+from matnb.backend.engines.results import ProgramOutcome
 from matnb.backend.kept import Kept, LocalBlock, names_of
-from matnb.backend.recovery import Resume
-from matnb.backend.results import ProgramOutcome
 from matnb.backend.store import Entry, Store
-from matnb.backend.worker import TaskFailed
+from matnb.backend.tasks.worker import TaskFailed
 from matnb.blocks.formats import Block, Dense, to_numpy
-from matnb.blocks.kernels.shaping import join
+from matnb.blocks.kernels.shaping.shaping import join
 from matnb.blocks.layout import Layout
 from matnb.config import Config
 from matnb.errors import CellCancelled, ClusterError, TooLargeError, WorkerLostError

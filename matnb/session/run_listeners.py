@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from matnb.backend.cluster import WorkerInfo
+from matnb.backend.cluster.dask_cluster import WorkerInfo
 from matnb.events import TaskTimed
 from matnb.expr.nodes import Expr
 from matnb.pictures.facts import HistorySection
 from matnb.program.plan import Plan, Stored, Workers
+from matnb.registration import Registry
 
 
 class RunListener(Protocol):
@@ -26,7 +27,7 @@ class RunListener(Protocol):
 # workers and how they are arranged.
 CHEAP: list[Callable[[Expr, Mapping[Expr, Stored], Sequence[WorkerInfo], tuple[int, ...] | None], bool]] = []
 Maker = Callable[[Callable[[], Workers]], RunListener]
-MAKERS: dict[str, Maker] = {}
+MAKERS: Registry[str, Maker] = Registry("the listener")
 _Maker = TypeVar("_Maker", bound=Maker)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from matnb.backend.cluster import DaskCluster
-from matnb.backend.results import ProgramOutcome
+from matnb.backend.cluster.dask_cluster import DaskCluster
+from matnb.backend.engines.results import ProgramOutcome
 from matnb.events import (
     Event,
     LoopFinished,

@@ -13,15 +13,15 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.backend.cancellation import Stopping, deferred, resend_dropped
-from matnb.backend.cluster import Attendance, DaskCluster
-from matnb.backend.engine_dask import DaskEngine, Outcome
-from matnb.backend.engine_gang import GangEngine
-from matnb.backend.engine_processes import ProcessEngine
-from matnb.backend.engine_threads import ThreadEngine
-from matnb.backend.futures import Answers, OwnersLost
+from matnb.backend.cluster.cancellation import Stopping, deferred, resend_dropped
+from matnb.backend.cluster.dask_cluster import Attendance, DaskCluster
+from matnb.backend.engines.engine_dask import DaskEngine, Outcome
+from matnb.backend.engines.engine_gang import GangEngine
+from matnb.backend.engines.engine_processes import ProcessEngine
+from matnb.backend.engines.engine_threads import ThreadEngine
+from matnb.backend.engines.futures import Answers, OwnersLost
+from matnb.backend.engines.telemetry import Telemetry
 from matnb.backend.store import Entry, Store
-from matnb.backend.telemetry import Telemetry
 from matnb.balance.decision import Decision
 from matnb.balance.history import History
 from matnb.blocks.formats import Block, Dense, csr_block, to_scipy

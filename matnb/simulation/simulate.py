@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from matnb.backend.cluster import WorkerInfo
+from matnb.backend.cluster.dask_cluster import WorkerInfo
 from matnb.blocks.kernels.calls import Function
 from matnb.errors import OptionError
 from matnb.expr.control import Cond, Loop, results_of

@@ -221,7 +221,7 @@ class Monitor:
             try:
                 self._picture.update(self.bundle(is_elsewhere))
                 if self._buttons is not None:
-                    self._buttons.freeze(close_after=close_after)
+                    self._buttons.freeze(close_after, is_patient=close_after == CLOSE_SECONDS)
             except Exception as error:  # of a picture, or of what carries it
                 self._fail(error)
                 with suppress(Exception):

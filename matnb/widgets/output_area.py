@@ -6,7 +6,9 @@ import atexit
 import secrets
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from importlib.util import find_spec
 from math import inf, isfinite
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 from matnb.config import display_from_environment
 
 VIEW = "application/vnd.jupyter.widget-view+json"
+SETTLE_SECONDS = 1.0  # in which a page has made a widget: taken away sooner, ipywidgets fails in the page
 SETTINGS = "DistMat"  # the name under which IPython keeps the settings of the magics
 
 Bundle = Mapping[str, Any]
@@ -92,6 +95,8 @@ class Shown:
         self.widget: Any | None = None
         self._last: Bundle | None = None
         self._is_published = False
+        self._thawed_at = -inf
+        self._freezing: threading.Timer | None = None
         if getattr(self._shell, "kernel", None) is None:
             self._shell = None
         elif make_widget is None or not begins_open or not is_live(self._shell):
@@ -114,15 +119,16 @@ class Shown:
     def thaw(self) -> None:
         """Put a new widget in; nothing where one is open or there is nobody to see it."""
         with self._lock:
+            self._freeze_no_more()
             if self.widget is not None or self._make_widget is None or not is_live(self._shell):
                 return
-            self.widget, self._last = self._make_widget(), None
+            self.widget, self._last, self._thawed_at = self._make_widget(), None, time.monotonic()
             # What speaks no widgets shows the other forms.
             view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
             self._publish({**self._frozen(), VIEW: view})
             _remember(self)
 
-    def freeze(self, close_after: float = 0.0) -> None:
+    def freeze(self, close_after: float = 0.0, is_patient: bool = False) -> None:
         """Put the forms that stay in the widget's place, and close that.
 
         Parameters
@@ -131,8 +137,18 @@ class Shown:
             In how many seconds the widget is closed, or never if that is infinite. A page that does not know
             it takes that for an error: one that was loaded again asks for it when the cell has ended, and one
             whose kernel is restarted has let go of it.
+        is_patient
+            Whether a widget that was just put in stays until a page has had the time to make it. A notebook
+            that a program runs has no page.
         """
         with self._lock:
+            self._freeze_no_more()
+            settles = self._thawed_at + SETTLE_SECONDS - time.monotonic()
+            is_patient = is_patient and not is_headless(self._shell)
+            if self.widget is not None and is_patient and settles > 0.0:
+                context = copy_context()  # in it the kernel knows which cell this belongs to
+                self._freezing = _after(settles, lambda: context.run(self.freeze, close_after))
+                return
             widget, self.widget = self.widget, None
             try:
                 self.update(self._frozen())
@@ -142,9 +158,12 @@ class Shown:
                     if close_after <= 0.0:
                         close_widgets(widget)
                     elif isfinite(close_after):
-                        timer = threading.Timer(close_after, close_widgets, (widget,))
-                        timer.daemon = True
-                        timer.start()
+                        _after(close_after, lambda: close_widgets(widget))
+
+    def _freeze_no_more(self) -> None:
+        if self._freezing is not None:
+            self._freezing.cancel()
+            self._freezing = None
 
     def _publish(self, bundle: Bundle) -> None:
         assert self._shell is not None
@@ -152,6 +171,13 @@ class Shown:
             self._publisher = self._shell.display_pub
         self._publisher.publish(dict(bundle), transient={"display_id": self._id}, update=self._is_published)
         self._is_published = True
+
+
+def _after(seconds: float, act: Callable[[], None]) -> threading.Timer:
+    timer = threading.Timer(seconds, act)
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 def close_widgets(widget: Any) -> None:

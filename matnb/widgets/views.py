@@ -45,7 +45,7 @@ class Browsing:
     ) -> None:
         global _browsing
         if _browsing is not None:
-            _browsing.close()
+            _browsing._take_away(is_patient=True)
         self._shell = output_area.current_shell() if shell is None else shell
         self._control: Shown | None = None
         if self._shell is None:
@@ -66,16 +66,19 @@ class Browsing:
 
     def close(self) -> None:
         """Take the control away; the picture stays. Harmless a second time."""
+        self._take_away()
+
+    def _take_away(self, is_patient: bool = False) -> None:
         global _browsing
         control, self._control = self._control, None
         if control is not None and self._shell is not None:
             self._shell.events.unregister("pre_run_cell", self._cell_began)
-            control.freeze()
+            control.freeze(is_patient=is_patient)
         if _browsing is self:
             _browsing = None
 
     def _cell_began(self, info: object = None) -> None:
-        self.close()
+        self._take_away(is_patient=True)
 
 
 _browsing: Browsing | None = None  # the one that has a control

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
-from matnb.backend.executor import PreparedTask, StepMemory, execute, in_turn
+from matnb.backend.tasks.executor import PreparedTask, StepMemory, execute, in_turn
 from matnb.blocks.formats import Dense
 from matnb.errors import IndexingError
 from matnb.program.operators import GatherAt, JoinWindow, PutAt, PutEachAt, PutWindow, TakeWindow

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from written import written
 
-from matnb.backend import graphs, worker
-from matnb.backend.graphs import is_bundled, perform
+from matnb.backend.engines import graphs
+from matnb.backend.engines.graphs import is_bundled, perform
+from matnb.backend.tasks import worker
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import whole
 from matnb.blocks.layout import Layout

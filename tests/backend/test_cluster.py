@@ -24,9 +24,9 @@ from distributed import Client
 from distributed.core import Status
 from waiting import wait_until
 
-from matnb.backend import cluster as cluster_module
-from matnb.backend import servers
-from matnb.backend.cluster import DaskCluster, start
+from matnb.backend.cluster import dask_cluster as cluster_module
+from matnb.backend.cluster import servers
+from matnb.backend.cluster.dask_cluster import DaskCluster, start
 from matnb.config import Config
 from matnb.errors import ClusterError
 
@@ -215,7 +215,7 @@ def test_a_script_may_end_without_closing(tmp_path: Path, config: Config, busy: 
     script = tmp_path / "script.py"
     script.write_text(
         "import time\n"
-        "from matnb.backend.cluster import start\n"
+        "from matnb.backend.cluster.dask_cluster import start\n"
         "from matnb.config import Config\n"
         "if __name__ == '__main__':\n"
         f"    cluster = start(Config(workers=2, threads=1, processes={config.processes}))\n"

@@ -14,8 +14,8 @@ import pytest
 from distributed import Client, LocalCluster, Security
 from waiting import wait_until
 
-from matnb.backend.cluster import connect
-from matnb.backend.connection import _reason
+from matnb.backend.cluster.connection import _reason
+from matnb.backend.cluster.dask_cluster import connect
 from matnb.errors import ClusterError, OptionError
 
 # distributed's pool for large messages is made once for the process and refuses to be shut down.

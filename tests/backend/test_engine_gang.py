@@ -19,16 +19,16 @@ import scipy.sparse as sp
 from distributed import Future, Worker
 from waiting import wait_until
 
-from matnb.backend import gang_lock
-from matnb.backend.cluster import DaskCluster, connect, start
-from matnb.backend.engine_dask import RunCancelled
-from matnb.backend.engine_gang import GangEngine, GangUnavailable
-from matnb.backend.futures import OwnersLost
-from matnb.backend.gang import MemberCall, run_member
-from matnb.backend.gang_graph import owners_of, state_of
+from matnb.backend.cluster import gang_lock
+from matnb.backend.cluster.dask_cluster import DaskCluster, connect, start
+from matnb.backend.engines.engine_dask import RunCancelled
+from matnb.backend.engines.engine_gang import GangEngine, GangUnavailable
+from matnb.backend.engines.futures import OwnersLost
+from matnb.backend.engines.gang_graph import owners_of, state_of
+from matnb.backend.engines.recovery import newest_whole
+from matnb.backend.gang.member_life import MemberCall, run_member
 from matnb.backend.kept import LocalBlock
-from matnb.backend.recovery import newest_whole
-from matnb.backend.worker import TaskFailed
+from matnb.backend.tasks.worker import TaskFailed
 from matnb.blocks.formats import Dense
 from matnb.config import Config
 from matnb.errors import ClusterError

@@ -11,9 +11,9 @@ import pytest
 from waiting import wait_until
 
 import matnb as mn
-from matnb.backend.engine_dask import DaskEngine
-from matnb.backend.engine_processes import ProcessEngine, split_between
-from matnb.backend.futures import Answers
+from matnb.backend.engines.engine_dask import DaskEngine
+from matnb.backend.engines.engine_processes import ProcessEngine, split_between
+from matnb.backend.engines.futures import Answers
 from matnb.blocks.grid import regular
 from matnb.blocks.layout import Layout
 from matnb.errors import CellCancelled

@@ -19,9 +19,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
-from matnb.backend import worker
-from matnb.backend.cancellation import Stopping
+from matnb.backend.cluster.cancellation import Stopping
 from matnb.backend.kept import LocalBlock
+from matnb.backend.tasks import worker
 from matnb.errors import CellCancelled, KernelError
 from matnb.session.overrides import choosing
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from matnb.backend.exchange import Owners, is_worth_packing, plan_exchange, touched_places
-from matnb.backend.liveness import BatchPlace, PartialRead, RepeatPlace, outline
-from matnb.backend.registers import Register, parted
+from matnb.backend.gang.exchange import Owners, is_worth_packing, plan_exchange, touched_places
+from matnb.backend.gang.liveness import BatchPlace, PartialRead, RepeatPlace, outline
+from matnb.backend.tasks.registers import Register, parted
 from matnb.blocks.formats import Dense, Empty, csr_block
-from matnb.blocks.kernels.packing import can_pack, pack, touched, unpack
+from matnb.blocks.kernels.shaping.packing import can_pack, pack, touched, unpack
 from matnb.program.kinds import MAP
 from matnb.program.operators import Flip, Join, Multiply, Operator
 from matnb.program.plan import Step, Task

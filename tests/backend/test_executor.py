@@ -17,14 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from written import written
 
-from matnb.backend import executor, registers, small_passes
-from matnb.backend.executor import FRESH, PreparedTask, StepMemory, execute, in_turn
+from matnb.backend.tasks import executor, registers, small_passes
+from matnb.backend.tasks.executor import FRESH, PreparedTask, StepMemory, execute, in_turn
 from matnb.blocks.formats import Csr, Dense, Empty, csr_block, freeze
-from matnb.blocks.kernels import chains, frontier, tile_loops, tiles
 from matnb.blocks.kernels.calls import unpacked
-from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.one_pass import Share
-from matnb.blocks.kernels.tiles import Pass
+from matnb.blocks.kernels.elementwise import chains, tile_loops, tiles
+from matnb.blocks.kernels.elementwise.elementwise import Link
+from matnb.blocks.kernels.elementwise.one_pass import Share
+from matnb.blocks.kernels.elementwise.tiles import Pass
+from matnb.blocks.kernels.products import frontier
 from matnb.blocks.sums import num_nodes, share_of
 from matnb.program import operators as op
 from matnb.program.writer import TaskWriter

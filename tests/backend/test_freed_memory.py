@@ -16,9 +16,9 @@ from distributed import Client, LocalCluster, nanny
 from waiting import wait_until
 
 import matnb as mn
-from matnb.backend import freed_memory
-from matnb.backend.cluster import DaskCluster
-from matnb.backend.freed_memory import (
+from matnb.backend.cluster import freed_memory
+from matnb.backend.cluster.dask_cluster import DaskCluster
+from matnb.backend.cluster.freed_memory import (
     FreedMemory,
     FreedMemoryPlugin,
     is_left_to_dask,

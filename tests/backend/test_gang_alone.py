@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from matnb.backend.cluster import DaskCluster, start
-from matnb.backend.engine_dask import RunCancelled
-from matnb.backend.engine_gang import GangEngine
+from matnb.backend.cluster.dask_cluster import DaskCluster, start
+from matnb.backend.engines.engine_dask import RunCancelled
+from matnb.backend.engines.engine_gang import GangEngine
 from matnb.backend.kept import LocalBlock
-from matnb.backend.worker import TaskFailed
+from matnb.backend.tasks.worker import TaskFailed
 from matnb.config import Config
 from matnb.errors import CellCancelled
 from tests import gangs

@@ -8,8 +8,8 @@ import distributed.versions
 import pytest
 from distributed import Client, LocalCluster
 
-from matnb.backend import handshake
-from matnb.backend.cluster import connect
+from matnb.backend.cluster import handshake
+from matnb.backend.cluster.dask_cluster import connect
 from matnb.errors import VersionMismatchError
 
 HERE = {"python": "3.12.3", "matnb": "0.1.0", "dask": "2026.8.0", "distributed": "2026.8.0",

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from member_programs import FLOAT, Ranks, apply, state, task
 from members import perform_all
 
-from matnb.backend import member
-from matnb.backend.jobs import MemberProgram
-from matnb.backend.thread_pool import ThreadPool
+from matnb.backend.gang import member
+from matnb.backend.gang.jobs import MemberProgram
+from matnb.backend.tasks.thread_pool import ThreadPool
 from matnb.blocks.formats import Dense
 from matnb.program.program import Batch, Program
 

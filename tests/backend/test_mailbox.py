@@ -13,12 +13,12 @@ import pytest
 from distributed import LocalCluster, Security, Worker
 from distributed.protocol.core import dumps, loads
 
-from matnb.backend import mailbox as mailbox_module
-from matnb.backend.cluster import DaskCluster, connect, start
-from matnb.backend.engine_gang import GangEngine, GangUnavailable
-from matnb.backend.lines import ABORT, END, VALUE, Line
-from matnb.backend.mailbox import Aborted, GangMailbox
-from matnb.backend.packing import pack, unpack
+from matnb.backend.cluster.dask_cluster import DaskCluster, connect, start
+from matnb.backend.engines.engine_gang import GangEngine, GangUnavailable
+from matnb.backend.gang import mailbox as mailbox_module
+from matnb.backend.gang.lines import ABORT, END, VALUE, Line
+from matnb.backend.gang.mailbox import Aborted, GangMailbox
+from matnb.backend.gang.packing import pack, unpack
 from matnb.config import Config
 
 

@@ -21,12 +21,12 @@ from member_programs import Ranks
 from members import perform_all, results_of
 from waiting import wait_until
 
-from matnb.backend.checkpoints import Checkpoints
-from matnb.backend.cluster import DaskCluster, start
-from matnb.backend.engine_gang import GangEngine, tasks_by_owner
-from matnb.backend.futures import OwnersLost
-from matnb.backend.iteration_boundary import _TELL_SECONDS
-from matnb.backend.recovery import Resume
+from matnb.backend.cluster.dask_cluster import DaskCluster, start
+from matnb.backend.engines.engine_gang import GangEngine, tasks_by_owner
+from matnb.backend.engines.futures import OwnersLost
+from matnb.backend.engines.recovery import Resume
+from matnb.backend.gang.checkpoints import Checkpoints
+from matnb.backend.gang.iteration_boundary import _TELL_SECONDS
 from matnb.blocks.formats import Block, Dense, to_numpy
 from matnb.config import Config
 from matnb.program.program import Program
@@ -129,7 +129,7 @@ def test_what_tasks_take_is_told_without_their_first_runs() -> None:
     found = {}
     from members import Post
 
-    from matnb.backend.performer import perform
+    from matnb.backend.gang.performer import perform
 
     with Post((0, 1)) as post:
 

@@ -15,13 +15,13 @@ import scipy.sparse as sp
 from member_programs import BOOL, FLOAT, Functional, Ranks, apply, constant, limit, state, task
 from members import Box, Post, perform_all, results_of
 
-from matnb.backend import iteration_boundary
-from matnb.backend.executor import StepMemory, execute
-from matnb.backend.mailbox import Aborted
-from matnb.backend.performer import perform
-from matnb.backend.worker import TaskFailed
+from matnb.backend.gang import iteration_boundary
+from matnb.backend.gang.mailbox import Aborted
+from matnb.backend.gang.performer import perform
+from matnb.backend.tasks.executor import StepMemory, execute
+from matnb.backend.tasks.worker import TaskFailed
 from matnb.blocks.formats import Block, Csr, Dense, block_from, csr_block, to_numpy
-from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.program.operators import Cut, Fused, Multiply
 from matnb.program.plan import Task
 from matnb.program.program import Batch, Branch, Iterate, Program

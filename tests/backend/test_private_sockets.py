@@ -18,8 +18,8 @@ from distributed.comm.addressing import get_address_host
 from distributed.protocol import to_serialize
 from other_user import NOBODY, as_nobody, needs_root
 
-from matnb.backend.cluster import DaskCluster, start
-from matnb.backend.private_sockets import SCHEME, can_hold_sockets
+from matnb.backend.cluster.dask_cluster import DaskCluster, start
+from matnb.backend.cluster.private_sockets import SCHEME, can_hold_sockets
 from matnb.config import Config
 
 pytestmark = pytest.mark.usefixtures("spawned")

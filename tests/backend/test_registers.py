@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from matnb.backend.registers import Hint, JoinUse, Pool, Register, Stacks, Wholes, parted
+from matnb.backend.tasks.registers import Hint, JoinUse, Pool, Register, Stacks, Wholes, parted
 from matnb.blocks.formats import Dense
 from matnb.program.kinds import GATHER, PRODUCT
 from matnb.program.operators import Flip, Join, Multiply

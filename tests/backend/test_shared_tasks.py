@@ -11,12 +11,12 @@ import pytest
 from written import written
 
 import matnb as mn
-from matnb.backend import shared_tasks, worker
-from matnb.backend.engine_threads import ThreadEngine
-from matnb.backend.shared_tasks import SharedTasks, TaskGraph
+from matnb.backend.engines.engine_threads import ThreadEngine
+from matnb.backend.tasks import shared_tasks, worker
+from matnb.backend.tasks.shared_tasks import SharedTasks, TaskGraph
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Grid
-from matnb.blocks.kernels.shaping import root_of
+from matnb.blocks.kernels.shaping.shaping import root_of
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Data
 from matnb.io.columns import TablePart

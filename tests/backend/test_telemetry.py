@@ -22,8 +22,8 @@ from waiting import wait_until
 from ways import going
 
 import matnb as mn
-from matnb.backend.telemetry import Telemetry, _Read
-from matnb.backend.worker import begin_run, note_done, num_done
+from matnb.backend.engines.telemetry import Telemetry, _Read
+from matnb.backend.tasks.worker import begin_run, note_done, num_done
 from matnb.errors import KernelError
 from matnb.events import (
     Event,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from matnb.backend.thread_pool import Schedule, ThreadPool
+from matnb.backend.tasks.thread_pool import Schedule, ThreadPool
 
 
 def run_one(crew: ThreadPool, do: Callable[[int], None], num_jobs: int = 1) -> None:

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 import matnb as mn
 from matnb.blocks.formats import Dense, csr_block
-from matnb.blocks.kernels.dense_products import multiply_into
+from matnb.blocks.kernels.products.dense_products import multiply_into
 from matnb.blocks.semiring import PLUS_TIMES
 
 WORKERS = 2

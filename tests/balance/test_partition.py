@@ -25,7 +25,7 @@ from matnb.balance.partition import (
 )
 from matnb.balance.situation import Profile
 from matnb.blocks.grid import Grid, regular_cuts
-from matnb.blocks.kernels.split_rows import SHARED_ENTRIES
+from matnb.blocks.kernels.products.split_rows import SHARED_ENTRIES
 from matnb.blocks.layout import LARGE_BYTES, Cuts, Layout
 
 

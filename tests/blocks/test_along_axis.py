@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from matnb.blocks.formats import Dense, to_numpy
-from matnb.blocks.kernels.folding import extreme_places, least_and_greatest
-from matnb.blocks.kernels.scanning import differences, scanned
+from matnb.blocks.kernels.reductions.folding import extreme_places, least_and_greatest
+from matnb.blocks.kernels.reductions.scanning import differences, scanned
 
 
 @pytest.mark.parametrize("operation", ["argmin", "argmax"])

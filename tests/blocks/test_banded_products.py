@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from matnb.blocks.formats import Dense, csr_block
-from matnb.blocks.kernels import dense_product_loops, dense_products
 from matnb.blocks.kernels.compiled import given, unsigned
+from matnb.blocks.kernels.products import dense_product_loops, dense_products
 from matnb.blocks.semiring import PLUS_TIMES
 
 WIDTH = 300_000

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matnb.blocks.formats import Csr, Dense
-from matnb.blocks.kernels import chains
-from matnb.blocks.kernels.chains import apply_chain
-from matnb.blocks.kernels.elementwise import Link, apply
-from matnb.blocks.kernels.tile_loops import TILE
-from matnb.blocks.kernels.tiles import form_of, write_tiles
+from matnb.blocks.kernels.elementwise import chains
+from matnb.blocks.kernels.elementwise.chains import apply_chain
+from matnb.blocks.kernels.elementwise.elementwise import Link, apply
+from matnb.blocks.kernels.elementwise.tile_loops import TILE
+from matnb.blocks.kernels.elementwise.tiles import form_of, write_tiles
 from matnb.blocks.semiring import ANNIHILATORS
 from matnb.errors import ShapeError, UnsupportedError
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from matnb.blocks.formats import Dense
-from matnb.blocks.kernels import contracting, dense_products
+from matnb.blocks.kernels.products import contracting, dense_products
 
 RNG = np.random.default_rng(0)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from matnb.blocks.creation import Arange, Eye, Full, Integers, Linspace, Normal, Uniform, raw_pieces
 from matnb.blocks.formats import Csr, Empty
-from matnb.blocks.kernels.shaping import join
+from matnb.blocks.kernels.shaping.shaping import join
 from matnb.errors import OptionError
 
 FLOAT = np.dtype(float)

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from strategies import SEMIRINGS_WITH_LOOPS
 
 from matnb.blocks.formats import Csr, Dense, Empty, block_from, freeze
-from matnb.blocks.kernels import transposed_products
-from matnb.blocks.kernels.dense_products import multiply_into, multiply_rows_into
 from matnb.blocks.kernels.patterns import as_csr
-from matnb.blocks.kernels.products import multiply
-from matnb.blocks.kernels.sampled_products import masked_multiply
-from matnb.blocks.kernels.transposed_products import multiply_transposed
+from matnb.blocks.kernels.products import transposed_products
+from matnb.blocks.kernels.products.dense_products import multiply_into, multiply_rows_into
+from matnb.blocks.kernels.products.products import multiply
+from matnb.blocks.kernels.products.sampled_products import masked_multiply
+from matnb.blocks.kernels.products.transposed_products import multiply_transposed
 from matnb.blocks.semiring import MIN, MIN_FIRST, MIN_PLUS, MIN_SECOND, PLUS_PAIR, PLUS_TIMES
 from matnb.errors import DTypeError, ShapeError, UnsupportedError
 

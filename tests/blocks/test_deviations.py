@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matnb.blocks.kernels.deviations import deviation_of_shares, deviation_share, num_deviation_nodes
+from matnb.blocks.kernels.reductions.deviations import (
+    deviation_of_shares,
+    deviation_share,
+    num_deviation_nodes,
+)
 from matnb.blocks.sums import share_of
 
 LENGTHS = [1, 2, 63, 64, 65, 128, 129, 1000, 4099]

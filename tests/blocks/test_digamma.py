@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from matnb.blocks.kernels.digamma import digamma
+from matnb.blocks.kernels.elementwise.digamma import digamma
 
 POSITIVE = np.concatenate([
     np.geomspace(1e-160, 1e40, 4000),

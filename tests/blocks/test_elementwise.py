@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matnb.blocks.formats import Csr, Dense, Empty
-from matnb.blocks.kernels.elementwise import apply, zero_preserving
+from matnb.blocks.kernels.elementwise.elementwise import apply, zero_preserving
 from matnb.blocks.semiring import ANNIHILATORS
 from matnb.errors import ShapeError, UnsupportedError
 

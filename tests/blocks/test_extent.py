@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from matnb.blocks.formats import Dense
-from matnb.blocks.kernels.counting_values import extent
+from matnb.blocks.kernels.reductions.counting_values import extent
 
 LENGTH = 200_001  # some parts, the last one of a few
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from pairs import expected_product, is_defined
 
 from matnb.blocks.formats import Csr, Dense, Empty, block_from, csr_block, freeze, is_sparse
-from matnb.blocks.kernels import frontier
-from matnb.blocks.kernels.dense_products import multiply_into
-from matnb.blocks.kernels.frontier import push, put_together
-from matnb.blocks.kernels.products import multiply
-from matnb.blocks.kernels.shaping import cut, transpose
+from matnb.blocks.kernels.products import frontier
+from matnb.blocks.kernels.products.dense_products import multiply_into
+from matnb.blocks.kernels.products.frontier import push, put_together
+from matnb.blocks.kernels.products.products import multiply
+from matnb.blocks.kernels.shaping.shaping import cut, transpose
 from matnb.blocks.semiring import (
     LOR_FIRST,
     LOR_LAND,

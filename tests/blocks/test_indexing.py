@@ -16,8 +16,16 @@ from strategies import dense_blocks, sparse_blocks
 from matnb.blocks.creation import Integers, Normal, Uniform, drawn_anew
 from matnb.blocks.formats import Dense, freeze
 from matnb.blocks.kernels.calls import Function, call, packed_bytes, unpack
-from matnb.blocks.kernels.indexing import gather, local_place, only, pick, place_of, put_into, steps_within
-from matnb.blocks.kernels.labels import reduced_dtype, scatter
+from matnb.blocks.kernels.reductions.labels import reduced_dtype, scatter
+from matnb.blocks.kernels.shaping.indexing import (
+    gather,
+    local_place,
+    only,
+    pick,
+    place_of,
+    put_into,
+    steps_within,
+)
 from matnb.blocks.semiring import MAX, MIN, MONOIDS, PLUS
 from matnb.errors import DTypeError, IndexingError, KernelError, ShapeError
 

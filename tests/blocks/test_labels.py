@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from matnb.blocks.formats import Dense
-from matnb.blocks.kernels.labels import reduce_by_label
+from matnb.blocks.kernels.reductions.labels import reduce_by_label
 from matnb.blocks.semiring import LAND, LOR, MAX, MIN, MONOIDS, PLUS, TIMES
 from matnb.errors import DTypeError, ShapeError
 

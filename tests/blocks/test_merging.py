@@ -9,7 +9,7 @@ import pytest
 
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels.compiled import given
-from matnb.blocks.kernels.ordering import merge
+from matnb.blocks.kernels.sorting.ordering import merge
 
 LENGTHS = (0, 1, 2, 3, 4, 5, 7, 8, 64, 100, 257)
 

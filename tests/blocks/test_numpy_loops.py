@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from matnb.blocks.formats import Dense
-from matnb.blocks.kernels import chains, numpy_structs, tiles
-from matnb.blocks.kernels.chains import apply_chain
-from matnb.blocks.kernels.elementwise import Link, apply
+from matnb.blocks.kernels import numpy_structs
+from matnb.blocks.kernels.elementwise import chains, tiles
+from matnb.blocks.kernels.elementwise.chains import apply_chain
+from matnb.blocks.kernels.elementwise.elementwise import Link, apply
+from matnb.blocks.kernels.elementwise.tile_loops import TILE
 from matnb.blocks.kernels.numpy_structs import address_of, loop_address
-from matnb.blocks.kernels.tile_loops import TILE
 
 FLOAT = np.dtype(float)
 UNARY = ("exp", "log", "sin", "tanh", "expm1", "floor", "cbrt", "square", "reciprocal", "positive", "fabs")

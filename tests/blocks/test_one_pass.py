@@ -10,10 +10,10 @@ import pytest
 
 from matnb.blocks.formats import Dense
 from matnb.blocks.kernels.calls import unpack
-from matnb.blocks.kernels.chains import apply_chain
-from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.one_pass import Share, packed, reduce_chain
-from matnb.blocks.kernels.reductions import reduce_block
+from matnb.blocks.kernels.elementwise.chains import apply_chain
+from matnb.blocks.kernels.elementwise.elementwise import Link
+from matnb.blocks.kernels.elementwise.one_pass import Share, packed, reduce_chain
+from matnb.blocks.kernels.reductions.reductions import reduce_block
 
 FLOAT, BOOL = np.dtype(float), np.dtype(bool)
 LINKS = [

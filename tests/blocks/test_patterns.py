@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from matnb.blocks.formats import Csr
 from matnb.blocks.kernels import patterns
-from matnb.blocks.kernels.elementwise import apply
+from matnb.blocks.kernels.elementwise.elementwise import apply
 from matnb.blocks.kernels.patterns import (
     as_csr,
     intersection,
@@ -23,7 +23,7 @@ from matnb.blocks.kernels.patterns import (
     union,
     values_at,
 )
-from matnb.blocks.kernels.products import accumulate
+from matnb.blocks.kernels.products.products import accumulate
 from matnb.blocks.semiring import LAND, LOR, MAX, MIN, PLUS, TIMES
 from matnb.errors import TooLargeError
 

@@ -23,7 +23,7 @@ from pairs import EVERY_SEMIRING, expected_product, is_defined
 from strategies import SEMIRINGS_WITH_LOOPS
 
 from matnb.blocks.formats import Csr, Dense, Empty, block_from, csr_block, freeze, is_sparse
-from matnb.blocks.kernels.products import accumulate, multiply
+from matnb.blocks.kernels.products.products import accumulate, multiply
 from matnb.blocks.semiring import LOR, MAX, MIN, MIN_PLUS, PLUS, PLUS_PAIR, PLUS_TIMES
 from matnb.errors import ShapeError, UnsupportedError
 

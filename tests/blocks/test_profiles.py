@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from matnb.blocks.formats import Csr, Dense, Empty, csr_block
 from matnb.blocks.kernels.profiles import entry_counts, entry_profile, on_its_own
-from matnb.blocks.kernels.shaping import cut
+from matnb.blocks.kernels.shaping.shaping import cut
 
 counts_by_row = st.lists(st.integers(0, 40), min_size=1, max_size=60)
 

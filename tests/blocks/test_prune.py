@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from matnb.blocks.formats import Csr, Dense, Empty, csr_block, to_scipy
-from matnb.blocks.kernels.selecting import prune
+from matnb.blocks.kernels.shaping.selecting import prune
 
 DTYPES = ("float64", "float32", "int64", "int32", "bool", "complex128", "complex64")
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matnb.blocks.formats import Csr, Dense, Empty
-from matnb.blocks.kernels import reductions
-from matnb.blocks.kernels.reductions import accumulator_dtype, combine, finish, reduce_block
-from matnb.blocks.kernels.shaping import cut
+from matnb.blocks.kernels.reductions import reductions
+from matnb.blocks.kernels.reductions.reductions import accumulator_dtype, combine, finish, reduce_block
+from matnb.blocks.kernels.shaping.shaping import cut
 from matnb.errors import OptionError, ShapeError, UnsupportedError
 
 OPERATIONS = ["sum", "prod", "min", "max", "any", "all"]

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matnb.blocks.formats import Dense, to_numpy
-from matnb.blocks.kernels import row_extremes as kernel
-from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.ordering import firsts_of_rows, merged_firsts, part_of_firsts
-from matnb.blocks.kernels.row_extremes import RowSearch, row_extremes
-from matnb.blocks.kernels.row_tiles import TILE_BYTES, TileRoom
+from matnb.blocks.kernels.elementwise.elementwise import Link
+from matnb.blocks.kernels.rows import row_extremes as kernel
+from matnb.blocks.kernels.rows.row_extremes import RowSearch, row_extremes
+from matnb.blocks.kernels.rows.row_tiles import TILE_BYTES, TileRoom
+from matnb.blocks.kernels.sorting.ordering import firsts_of_rows, merged_firsts, part_of_firsts
 from matnb.ops.ordering import firsts_of
 
 FLOAT = np.dtype(np.float64)

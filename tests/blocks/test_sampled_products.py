@@ -22,16 +22,16 @@ from pairs import EVERY_SEMIRING, expected_product, is_defined
 from strategies import SEMIRINGS_WITH_LOOPS
 
 from matnb.blocks.formats import Block, Csr, Dense, Empty, block_from, csr_block, freeze, is_sparse
-from matnb.blocks.kernels import sampled_products
-from matnb.blocks.kernels.products import multiply
-from matnb.blocks.kernels.reductions import reduce_block
-from matnb.blocks.kernels.sampled_products import (
+from matnb.blocks.kernels.products import sampled_products
+from matnb.blocks.kernels.products.products import multiply
+from matnb.blocks.kernels.products.sampled_products import (
     masked_multiply,
     masked_row_sums,
     prefers_columns,
     prefers_entries,
 )
-from matnb.blocks.kernels.shaping import cut
+from matnb.blocks.kernels.reductions.reductions import reduce_block
+from matnb.blocks.kernels.shaping.shaping import cut
 from matnb.blocks.semiring import LOR_LAND, MIN_PLUS, PLUS_PAIR, PLUS_TIMES
 from matnb.errors import OptionError, ShapeError
 

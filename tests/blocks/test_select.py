@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from matnb.blocks.formats import Dense
-from matnb.blocks.kernels import elementwise
-from matnb.blocks.kernels.chains import chain_into
-from matnb.blocks.kernels.elementwise import Link, apply, select_into
+from matnb.blocks.kernels.elementwise import elementwise
+from matnb.blocks.kernels.elementwise.chains import chain_into
+from matnb.blocks.kernels.elementwise.elementwise import Link, apply, select_into
 
 LENGTH = 2_000
 TRUTH = np.dtype(np.bool_)

@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 from matnb.blocks.formats import Block, Dense, csr_block, to_numpy, to_scipy
-from matnb.blocks.kernels.products import multiply
-from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
-from matnb.blocks.kernels.transposed_products import multiply_transposed
+from matnb.blocks.kernels.products.products import multiply
+from matnb.blocks.kernels.products.sampled_products import masked_multiply, masked_row_sums
+from matnb.blocks.kernels.products.transposed_products import multiply_transposed
 from matnb.blocks.semiring import SEMIRINGS, Semiring, semiring, semiring_named
 from matnb.errors import DTypeError, OptionError
 

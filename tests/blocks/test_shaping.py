@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from matnb.blocks.formats import Csr, Dense, Empty, is_sparse
-from matnb.blocks.kernels import shaping
-from matnb.blocks.kernels.shaping import adjoining, broadcast, cut, densify, join, take, transpose
+from matnb.blocks.kernels.shaping import shaping
+from matnb.blocks.kernels.shaping.shaping import adjoining, broadcast, cut, densify, join, take, transpose
 from matnb.errors import ShapeError, TooLargeError, UnsupportedError
 
 FLOAT = np.dtype(float)

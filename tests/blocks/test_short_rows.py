@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from matnb.blocks.formats import Dense
-from matnb.blocks.kernels import folding, reductions
-from matnb.blocks.kernels.folding import _found_along
-from matnb.blocks.kernels.reductions import reduce_block
+from matnb.blocks.kernels.reductions import folding, reductions
+from matnb.blocks.kernels.reductions.folding import _found_along
+from matnb.blocks.kernels.reductions.reductions import reduce_block
 
 
 @pytest.fixture(autouse=True)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from matnb.blocks.formats import Dense
-from matnb.blocks.kernels.chains import apply_chain
-from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.one_pass import Share
-from matnb.blocks.kernels.reductions import accumulator_dtype, reduce_block
-from matnb.blocks.kernels.small_chains import MOST_SMALL, SmallShare, form_of_array, small_chain
+from matnb.blocks.kernels.elementwise.chains import apply_chain
+from matnb.blocks.kernels.elementwise.elementwise import Link
+from matnb.blocks.kernels.elementwise.one_pass import Share
+from matnb.blocks.kernels.elementwise.small_chains import MOST_SMALL, SmallShare, form_of_array, small_chain
+from matnb.blocks.kernels.reductions.reductions import accumulator_dtype, reduce_block
 
 FLOAT, SINGLE, TRUTH, WHOLE = map(np.dtype, ("f8", "f4", "?", "i8"))
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matnb.blocks.formats import Dense
-from matnb.blocks.kernels.ordering import smallest
+from matnb.blocks.kernels.sorting.ordering import smallest
 
 
 @given(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matnb.blocks.formats import Csr, Empty
-from matnb.blocks.kernels.solves import segment_solves
+from matnb.blocks.kernels.rows.solves import segment_solves
 from matnb.errors import SingularError
 
 FLOAT = np.dtype(float)

@@ -16,9 +16,9 @@ from pairs import EVERY_SEMIRING, expected_product, is_defined
 from strategies import SEMIRINGS_WITH_LOOPS
 
 from matnb.blocks.formats import Csr, Empty, block_from, csr_block, freeze
-from matnb.blocks.kernels import sparse_products
-from matnb.blocks.kernels.products import multiply
-from matnb.blocks.kernels.shaping import cut
+from matnb.blocks.kernels.products import sparse_products
+from matnb.blocks.kernels.products.products import multiply
+from matnb.blocks.kernels.shaping.shaping import cut
 from matnb.blocks.semiring import LOR_LAND, MIN_PLUS, PLUS_PAIR, PLUS_TIMES
 from matnb.errors import TooLargeError
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from strategies import SEMIRINGS_WITH_LOOPS
 
 from matnb.blocks.formats import SPARSE_DTYPES, Block, Csr, Dense, Empty
-from matnb.blocks.kernels.products import multiply
-from matnb.blocks.kernels.split_rows import (
+from matnb.blocks.kernels.products.products import multiply
+from matnb.blocks.kernels.products.split_rows import (
     SHARED_ENTRIES,
     is_shared,
     leaves_of,

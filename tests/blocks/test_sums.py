@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matnb.blocks.formats import Csr, Dense
-from matnb.blocks.kernels.reductions import combine, finish, reduce_block
-from matnb.blocks.kernels.shaping import cut
+from matnb.blocks.kernels.reductions.reductions import combine, finish, reduce_block
+from matnb.blocks.kernels.shaping.shaping import cut
 from matnb.blocks.sums import num_nodes, row_sums, share_of, sum_of_shares, sums_as_tree
 
 DTYPES = ["float64", "float32", "float16", "complex128", "complex64"]

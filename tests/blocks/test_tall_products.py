@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matnb.blocks.formats import Dense, to_numpy
-from matnb.blocks.kernels import tall_products as kernel
-from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.tall_products import TallFactor, rows_of_tile, tall_products
+from matnb.blocks.kernels.elementwise.elementwise import Link
+from matnb.blocks.kernels.products import tall_products as kernel
+from matnb.blocks.kernels.products.tall_products import TallFactor, rows_of_tile, tall_products
 
 FLOAT = np.dtype(np.float64)
 

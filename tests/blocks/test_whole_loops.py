@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from matnb.blocks.formats import Dense
-from matnb.blocks.kernels import tile_loops, tiles
-from matnb.blocks.kernels.elementwise import Link, apply
-from matnb.blocks.kernels.one_pass import Share, reduce_chain
-from matnb.blocks.kernels.reductions import reduce_block
-from matnb.blocks.kernels.tile_loops import TILE
-from matnb.blocks.kernels.tiles import FLOAT, TRUTH, BoundPass, form_of, write_tiles
+from matnb.blocks.kernels.elementwise import tile_loops, tiles
+from matnb.blocks.kernels.elementwise.elementwise import Link, apply
+from matnb.blocks.kernels.elementwise.one_pass import Share, reduce_chain
+from matnb.blocks.kernels.elementwise.tile_loops import TILE
+from matnb.blocks.kernels.elementwise.tiles import FLOAT, TRUTH, BoundPass, form_of, write_tiles
+from matnb.blocks.kernels.reductions.reductions import reduce_block
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan, 5e-324, -1e-310, 1e308]
 

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 import matnb as mn
 from breadth.case import Case
-from matnb.backend import executor
+from matnb.backend.tasks import executor
 from matnb.blocks.formats import SPARSE_DTYPES
 
 FAMILIES = sorted(

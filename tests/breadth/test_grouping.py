@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import matnb as mn
-from matnb.backend import executor
+from matnb.backend.tasks import executor
 from matnb.errors import IndexingError, KernelError, LoopBodyError, OptionError, ShapeError, TooLargeError
 from matnb.lazy.functions import grouping as grouping_functions
 

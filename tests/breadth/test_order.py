@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 import matnb as mn
 from matnb.blocks.formats import Dense
-from matnb.blocks.kernels import ordering, uniques
+from matnb.blocks.kernels.sorting import ordering, uniques
 
 DTYPES = ("float64", "float32", "int64", "uint8", "bool", "float16", "complex128")
 

@@ -20,17 +20,19 @@ import numpy as np
 from distributed import Worker
 
 import matnb as mn
-from matnb.backend import checkpoints, servers, worker
-from matnb.backend.cluster import DaskCluster
-from matnb.backend.engine_dask import DaskEngine
-from matnb.backend.engine_gang import GangEngine
-from matnb.backend.engine_threads import ThreadEngine
-from matnb.backend.executor import PreparedTask
-from matnb.backend.futures import Answers
-from matnb.backend.gang import GangPlugin, LoneMember
-from matnb.backend.mailbox import GangMailbox
-from matnb.backend.member import MemberRegisters
-from matnb.backend.recovery import KeptStates
+from matnb.backend.cluster import servers
+from matnb.backend.cluster.dask_cluster import DaskCluster
+from matnb.backend.engines.engine_dask import DaskEngine
+from matnb.backend.engines.engine_gang import GangEngine
+from matnb.backend.engines.engine_threads import ThreadEngine
+from matnb.backend.engines.futures import Answers
+from matnb.backend.engines.recovery import KeptStates
+from matnb.backend.gang import checkpoints
+from matnb.backend.gang.mailbox import GangMailbox
+from matnb.backend.gang.member import MemberRegisters
+from matnb.backend.gang.member_life import GangPlugin, LoneMember
+from matnb.backend.tasks import worker
+from matnb.backend.tasks.executor import PreparedTask
 from matnb.session.rebalance import Balancer
 from matnb.session.repartitioner import Repartitioner
 

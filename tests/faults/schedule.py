@@ -22,7 +22,8 @@ import leaks
 import matnb as mn
 from faults import points
 from faults.programs import PROGRAMS, Programs, wrong
-from matnb.backend import checkpoints, engine_gang
+from matnb.backend.engines import engine_gang
+from matnb.backend.gang import checkpoints
 from matnb.errors import CellCancelled, MatnbError, SessionEnded, WorkerLostError
 from matnb.magics.summary import status_text
 
@@ -291,7 +292,7 @@ class Performance:
     def _strike_starting(self, fault: Fault) -> None:
         # Once there is a process, which is a moment after the nanny was asked to start one.
         def later() -> None:
-            from matnb.backend.servers import LocalNanny
+            from matnb.backend.cluster.servers import LocalNanny
 
             end = time.monotonic() + 5
             while time.monotonic() < end:

@@ -15,26 +15,32 @@ import matnb as mn
 from matnb.blocks import sums
 from matnb.blocks.formats import Csr, Dense
 from matnb.blocks.kernels import compiled
-from matnb.blocks.kernels.coordinates import DUPLICATES, entries_within, merge_entries
-from matnb.blocks.kernels.counting_values import labeled
-from matnb.blocks.kernels.dense_products import multiply_into
-from matnb.blocks.kernels.deviations import Deviation, deviation_of_shares, deviation_share
-from matnb.blocks.kernels.elementwise import select_into
-from matnb.blocks.kernels.frontier import write_marked_sums
-from matnb.blocks.kernels.grouping import codes_of
-from matnb.blocks.kernels.indexing import _elements
-from matnb.blocks.kernels.labels import reduce_by_label
-from matnb.blocks.kernels.ordering import arg_sort, firsts_of_rows, merged_pairs, merged_places, smallest
-from matnb.blocks.kernels.ordering import merged as merged_pieces
-from matnb.blocks.kernels.packing import pack, touched, unpack
+from matnb.blocks.kernels.elementwise.elementwise import select_into
 from matnb.blocks.kernels.patterns import moved_to_columns
-from matnb.blocks.kernels.products import multiply
-from matnb.blocks.kernels.reductions import reduce_block
-from matnb.blocks.kernels.scanning import scanned
-from matnb.blocks.kernels.selecting import compress
-from matnb.blocks.kernels.shaping import cut, join
-from matnb.blocks.kernels.sparse_products import most_stored
-from matnb.blocks.kernels.transposed_products import multiply_transposed
+from matnb.blocks.kernels.products.dense_products import multiply_into
+from matnb.blocks.kernels.products.frontier import write_marked_sums
+from matnb.blocks.kernels.products.products import multiply
+from matnb.blocks.kernels.products.sparse_products import most_stored
+from matnb.blocks.kernels.products.transposed_products import multiply_transposed
+from matnb.blocks.kernels.reductions.counting_values import labeled
+from matnb.blocks.kernels.reductions.deviations import Deviation, deviation_of_shares, deviation_share
+from matnb.blocks.kernels.reductions.labels import reduce_by_label
+from matnb.blocks.kernels.reductions.reductions import reduce_block
+from matnb.blocks.kernels.reductions.scanning import scanned
+from matnb.blocks.kernels.shaping.coordinates import DUPLICATES, entries_within, merge_entries
+from matnb.blocks.kernels.shaping.indexing import _elements
+from matnb.blocks.kernels.shaping.packing import pack, touched, unpack
+from matnb.blocks.kernels.shaping.selecting import compress
+from matnb.blocks.kernels.shaping.shaping import cut, join
+from matnb.blocks.kernels.sorting.grouping import codes_of
+from matnb.blocks.kernels.sorting.ordering import (
+    arg_sort,
+    firsts_of_rows,
+    merged_pairs,
+    merged_places,
+    smallest,
+)
+from matnb.blocks.kernels.sorting.ordering import merged as merged_pieces
 from matnb.blocks.semiring import MAX, MIN, PLUS, PLUS_TIMES
 from matnb.errors import IndexingError, OptionError
 from matnb.nested.kernels import segments

@@ -15,9 +15,9 @@ from breadth.test_sparse_like_dense import COLUMNS, GROUPS, ROWS, Like
 
 import matnb as mn
 from matnb.blocks.formats import Block, Csr, Dense, Empty, csr_block, is_sparse, to_numpy
-from matnb.blocks.kernels.products import multiply
-from matnb.blocks.kernels.sampled_products import masked_multiply, masked_row_sums
-from matnb.blocks.kernels.transposed_products import multiply_transposed
+from matnb.blocks.kernels.products.products import multiply
+from matnb.blocks.kernels.products.sampled_products import masked_multiply, masked_row_sums
+from matnb.blocks.kernels.products.transposed_products import multiply_transposed
 from matnb.blocks.semiring import SEMIRINGS
 from matnb.lazy.handles import expression_of
 from matnb.ops.interpret import interpret

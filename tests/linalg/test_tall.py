@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
-from matnb.blocks.kernels import slabs
+from matnb.blocks.kernels.rows import slabs
 from matnb.errors import DTypeError, OptionError, ShapeError, TooLargeError
 from matnb.lazy.functions import decompositions
 from matnb.ops import tall

@@ -7,7 +7,7 @@ import sys
 import pytest
 from cells import fail, run
 
-from matnb.backend import executor
+from matnb.backend.tasks import executor
 from matnb.errors import (
     CellCancelled,
     CellSyntaxError,

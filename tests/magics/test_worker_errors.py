@@ -10,8 +10,8 @@ import pytest
 from cells import fail, run
 
 import matnb as mn
-from matnb.backend.worker import Failed
-from matnb.blocks.kernels.elementwise import Link
+from matnb.backend.tasks.worker import Failed
+from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.errors import KernelError, TooLargeError
 from matnb.lazy.recording import Recording
 from matnb.plan.lower import lower

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from matnb.blocks.formats import Dense, to_numpy
-from matnb.blocks.kernels.deviations import deviation_share, num_deviation_nodes
-from matnb.blocks.kernels.labels import reduced_dtype
+from matnb.blocks.kernels.reductions.deviations import deviation_share, num_deviation_nodes
+from matnb.blocks.kernels.reductions.labels import reduced_dtype
 from matnb.blocks.sums import num_nodes
 from matnb.lazy.ufuncs import literal
 from matnb.nested.kernels import segment_orders

@@ -15,7 +15,7 @@ from segment_lists import Lists, listed, segments
 
 import matnb as mn
 from matnb.blocks.formats import block_from
-from matnb.blocks.kernels.selecting import stored_entries
+from matnb.blocks.kernels.shaping.selecting import stored_entries
 from matnb.errors import DTypeError, LoopBodyError, ShapeError, UnsupportedError
 
 CUTS = st.sampled_from([1, 3, (1, 2), (2, 3)])

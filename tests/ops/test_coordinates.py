@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import matnb as mn
 from matnb.blocks.formats import Dense, to_scipy
-from matnb.blocks.kernels.coordinates import DUPLICATES, entries_within, merge_entries
+from matnb.blocks.kernels.shaping.coordinates import DUPLICATES, entries_within, merge_entries
 from matnb.errors import DTypeError, IndexingError, LoopBodyError, OptionError, ShapeError
 from matnb.ops.coordinates import FromCoordinates
 from matnb.ops.interpret import interpret

@@ -14,7 +14,7 @@ from plan_runner import run_by_hand, whole
 from strategies import layouts
 
 import matnb as mn
-from matnb.blocks.kernels.shaping import cut
+from matnb.blocks.kernels.shaping.shaping import cut
 from matnb.errors import DTypeError, IndexingError, LoopBodyError, OptionError, ShapeError
 from matnb.expr.nodes import Expr, Index
 from matnb.lazy.indexing.dynamic import windows_of

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import matnb as mn
 from matnb.blocks.grid import Region
-from matnb.blocks.kernels.indexing import only, pick
+from matnb.blocks.kernels.shaping.indexing import only, pick
 from matnb.errors import IndexingError, KernelError
 from matnb.expr.nodes import Expr
 from matnb.ops.interpret import interpret

@@ -16,7 +16,7 @@ from results import value
 from strategies import layouts
 
 import matnb as mn
-from matnb.blocks.kernels.shaping import cut
+from matnb.blocks.kernels.shaping.shaping import cut
 from matnb.errors import OptionError, ShapeError, TooLargeError
 from matnb.expr.nodes import Expr
 from matnb.ops import mapping

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import matnb as mn
-from matnb.backend.executor import execute
+from matnb.backend.tasks.executor import execute
 from matnb.blocks.formats import Csr, Empty
 from matnb.expr.client_data import held
 from matnb.ops.interpret import interpret

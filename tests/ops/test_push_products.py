@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from plan_runner import run_by_hand
 
 import matnb as mn
-from matnb.backend import executor
-from matnb.blocks.kernels import frontier
+from matnb.backend.tasks import executor
+from matnb.blocks.kernels.products import frontier
 from matnb.blocks.semiring import SEMIRINGS
 from matnb.ops.interpret import interpret
 from matnb.plan.lower import lower

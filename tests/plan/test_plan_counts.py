@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import matnb as mn
-from matnb.blocks.kernels.chains import chain_into
-from matnb.blocks.kernels.elementwise import Link
+from matnb.blocks.kernels.elementwise.chains import chain_into
+from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.events import RunFinished
 from matnb.expr.nodes import MatMul
 from matnb.magics.cell import compile_cell, run_cell

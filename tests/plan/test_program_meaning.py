@@ -13,7 +13,7 @@ from programs import programs, with_state
 import matnb as mn
 from matnb.blocks.formats import Block
 from matnb.blocks.grid import Grid, Region, regular_cuts
-from matnb.blocks.kernels.shaping import cut
+from matnb.blocks.kernels.shaping.shaping import cut
 from matnb.blocks.layout import Layout, spread
 from matnb.expr.control import Final, Loop
 from matnb.expr.nodes import Expr

@@ -10,7 +10,7 @@ import pytest
 import matnb as mn
 from matnb.blocks.formats import sparse_bytes
 from matnb.blocks.grid import Grid
-from matnb.blocks.kernels.split_rows import SHARED_ENTRIES
+from matnb.blocks.kernels.products.split_rows import SHARED_ENTRIES
 from matnb.blocks.layout import Layout
 from matnb.expr.control import Loop
 from matnb.expr.nodes import Data, Expr

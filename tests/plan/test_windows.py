@@ -14,8 +14,8 @@ from strategies import layouts
 
 import matnb as mn
 from matnb.blocks.grid import Grid
-from matnb.blocks.kernels.shaping import cut
-from matnb.blocks.kernels.tiles import LONG_ROW
+from matnb.blocks.kernels.elementwise.tiles import LONG_ROW
+from matnb.blocks.kernels.shaping.shaping import cut
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import block_of

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import matnb as mn
-from matnb.backend.executor import execute
+from matnb.backend.tasks.executor import execute
 from matnb.blocks.formats import Dense
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Layout

@@ -24,8 +24,8 @@ from strategies import layouts
 import matnb as mn
 from matnb.blocks.formats import csr_block
 from matnb.blocks.grid import regular_cuts
-from matnb.blocks.kernels.shaping import cut
-from matnb.blocks.kernels.solves import segment_solves
+from matnb.blocks.kernels.rows.solves import segment_solves
+from matnb.blocks.kernels.shaping.shaping import cut
 from matnb.errors import DTypeError, KernelError, LoopBodyError, OptionError, ShapeError
 from matnb.events import RunFinished
 from matnb.expr.nodes import Expr

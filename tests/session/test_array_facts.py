@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matnb as mn
-from matnb.backend import few_values
+from matnb.backend.engines import few_values
 from matnb.blocks.kernels import calls
 from matnb.lazy import evaluator
 from matnb.session.overrides import choosing

@@ -13,7 +13,7 @@ import pytest
 from watching import long_work, tasks_on_scheduler
 
 import matnb as mn
-from matnb.backend.cancellation import Stopping
+from matnb.backend.cluster.cancellation import Stopping
 from matnb.errors import CellCancelled
 
 

@@ -13,7 +13,7 @@ import pytest
 from distributed import Future
 
 import matnb as mn
-from matnb.backend.cancellation import Stopping, resend_dropped
+from matnb.backend.cluster.cancellation import Stopping, resend_dropped
 from matnb.errors import CellCancelled
 from matnb.events import Event, RunStarted
 

@@ -12,7 +12,7 @@ import pytest
 from waiting import wait_until
 
 import matnb as mn
-from matnb.backend.cancellation import Stopping
+from matnb.backend.cluster.cancellation import Stopping
 from matnb.errors import CellCancelled
 from matnb.events import SessionAwaited
 from matnb.lazy.recording import Recording

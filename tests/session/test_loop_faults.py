@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from watching import tasks_on_scheduler
 
 import matnb as mn
-from matnb.backend.engine_gang import GangEngine, GangUnavailable
+from matnb.backend.engines.engine_gang import GangEngine, GangUnavailable
 from matnb.errors import CellCancelled, ClusterError, KernelError, TooLargeError
 from matnb.events import Event, LoopAdvanced, LoopFinished, WorkersLost
 

@@ -18,8 +18,8 @@ from waiting import wait_until
 from watching import long_work, runs, tasks_on_scheduler
 
 import matnb as mn
-from matnb.backend.engine_dask import DaskEngine
-from matnb.backend.futures import Answers
+from matnb.backend.engines.engine_dask import DaskEngine
+from matnb.backend.engines.futures import Answers
 from matnb.errors import CellCancelled, MatnbError, WorkerLostError
 from matnb.events import WorkersLost
 from matnb.magics.summary import status_text

@@ -86,7 +86,7 @@ def test_other_loops_are_made_anew(started, tmp_path, monkeypatch):
 
 def test_what_it_made_a_later_process_does_not_make_again(environment):
     code = PRODUCT + "import os; compiling.compile_for(os.getppid()); "
-    code += "from matnb.blocks.kernels.dense_product_loops import plus_times as loop; "
+    code += "from matnb.blocks.kernels.products.dense_product_loops import plus_times as loop; "
     code += "print(sum(loop.stats.cache_hits.values()), sum(loop.stats.cache_misses.values()))"
     counts = [subprocess.check_output(command(code), env=environment, text=True).split() for _ in range(2)]
     assert counts == [["0", "1"], ["1", "0"]]

@@ -15,9 +15,9 @@ from waiting import wait_until
 from watching import tasks_on_scheduler
 
 import matnb as mn
-from matnb.backend.engine_gang import GangEngine, GangUnavailable
-from matnb.backend.futures import OwnersLost
-from matnb.backend.results import ProgramOutcome
+from matnb.backend.engines.engine_gang import GangEngine, GangUnavailable
+from matnb.backend.engines.futures import OwnersLost
+from matnb.backend.engines.results import ProgramOutcome
 from matnb.errors import CellCancelled, KernelError
 from matnb.events import Event, LoopAdvanced, LoopFinished, TasksFinished, TaskTimed, WorkersLost
 from matnb.plan.looping import ControlPlan, plan_control

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import matnb as mn
-from matnb.backend import worker
-from matnb.backend.worker import num_done
+from matnb.backend.tasks import worker
+from matnb.backend.tasks.worker import num_done
 from matnb.blocks.kernels.compiled import compiled_so_far
 from matnb.events import (
     BatchesFinished,

@@ -17,7 +17,8 @@ from distributed.core import Status
 from waiting import wait_until
 
 import matnb as mn
-from matnb.backend import greetings, inquiry
+from matnb.backend.cluster import greetings
+from matnb.backend.engines import inquiry
 from matnb.errors import CellCancelled, ClusterError
 from matnb.session.overrides import choosing
 

@@ -17,8 +17,8 @@ from waiting import wait_until
 from watching import tasks_on_scheduler
 
 import matnb as mn
-from matnb.backend.engine_dask import DaskEngine, Outcome, RunCancelled
-from matnb.backend.futures import OwnersLost
+from matnb.backend.engines.engine_dask import DaskEngine, Outcome, RunCancelled
+from matnb.backend.engines.futures import OwnersLost
 from matnb.backend.store import Entry
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Cuts, Layout
@@ -308,7 +308,7 @@ def test_a_worker_killed_during_a_change_costs_nothing_but_time(monkeypatch: pyt
 def test_two_sessions_on_a_cluster_change_the_same_array_each_for_itself() -> None:
     from distributed import LocalCluster
 
-    from matnb.backend import cluster as clusters
+    from matnb.backend.cluster import dask_cluster as clusters
     from matnb.config import Config
     from matnb.lazy.handles import live_expressions
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from watching import runs
 
 import matnb as mn
-from matnb.backend import graphs
+from matnb.backend.engines import graphs
 from matnb.errors import KernelError
 from matnb.lazy.recording import recording
 from matnb.program.plan import Plan
@@ -169,7 +169,7 @@ def test_a_small_run_is_one_task_of_dask_its_report_and_one_for_each_block_that_
         counts.append((len(run.staying), sum(map(len, graph.tasks.values()))))
         return graph
 
-    monkeypatch.setattr("matnb.backend.engine_dask.graph_of", counted)
+    monkeypatch.setattr("matnb.backend.engines.engine_dask.graph_of", counted)
     with choosing(engine="dask"):
         x = mn.asarray(np.arange(40.0), blocks=4)
         assert float((x * x).sum()) == 20540

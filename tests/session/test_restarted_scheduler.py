@@ -236,9 +236,9 @@ def test_a_worker_that_comes_to_the_address_of_one_that_is_lost_is_another(tmp_p
 
 @pytest.mark.slow
 def test_a_scheduler_that_is_stopped_is_told_of(cluster: CliCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("matnb.backend.inquiry.QUIET_SECONDS", 1.0)
-    monkeypatch.setattr("matnb.backend.inquiry._AGAIN_SECONDS", 0.5)
-    monkeypatch.setattr("matnb.backend.inquiry._SCHEDULER_SECONDS", 1.0)
+    monkeypatch.setattr("matnb.backend.engines.inquiry.QUIET_SECONDS", 1.0)
+    monkeypatch.setattr("matnb.backend.engines.inquiry._AGAIN_SECONDS", 0.5)
+    monkeypatch.setattr("matnb.backend.engines.inquiry._SCHEDULER_SECONDS", 1.0)
     mn.connect(cluster.address, timeout_seconds=20)
     a, _ = stored()
     float((a + 1).sum())

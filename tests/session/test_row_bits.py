@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import matnb as mn
-from matnb.blocks.kernels import split_rows
+from matnb.blocks.kernels.products import split_rows
 from matnb.session.session import Session
 
 CLUSTERS = [

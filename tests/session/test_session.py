@@ -140,7 +140,7 @@ def test_unknown_options_say_what_is_allowed() -> None:
 def test_a_worker_error_names_the_expression(
     session: mn.session.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from matnb.backend import executor
+    from matnb.backend.tasks import executor
 
     def broken(*_: object) -> None:
         raise ZeroDivisionError("on purpose")

@@ -15,8 +15,8 @@ from distributed import Worker
 from waiting import wait_until
 
 import matnb as mn
-from matnb.backend.cluster import Attendance
-from matnb.backend.servers import LocalCluster, LocalNanny, LocalWorker
+from matnb.backend.cluster.dask_cluster import Attendance
+from matnb.backend.cluster.servers import LocalCluster, LocalNanny, LocalWorker
 from matnb.lazy.recording import recording
 from matnb.magics.summary import status_text
 

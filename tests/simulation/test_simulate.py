@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from plan_runner import multiplies
 
 import matnb as mn
-from matnb.backend.cluster import WorkerInfo
+from matnb.backend.cluster.dask_cluster import WorkerInfo
 from matnb.errors import LoopBodyError, OptionError
 from matnb.expr.control import Loop
 from matnb.expr.traverse import topological

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from notebook_shell import Person
 
+from matnb.widgets import output_area
 from matnb.widgets.monitor import close_monitor
 from matnb.widgets.output_area import freeze_open
 
@@ -17,6 +18,7 @@ from matnb.widgets.output_area import freeze_open
 @pytest.fixture
 def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
     """Return a user's IPython."""
+    monkeypatch.setattr(output_area, "SETTLE_SECONDS", 0.0)  # no page makes the widgets
     main, hook = sys.modules["__main__"], sys.excepthook
     found = Person(tmp_path, monkeypatch)
     yield found

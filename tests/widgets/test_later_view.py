@@ -11,7 +11,7 @@ import pytest
 from notebook_shell import Person
 from waiting import wait_until
 
-from matnb.backend.cancellation import Stopping
+from matnb.backend.cluster.cancellation import Stopping
 from matnb.errors import CellCancelled
 from matnb.session.background import Background, Later
 from matnb.widgets.views import later_view

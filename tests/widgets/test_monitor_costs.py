@@ -17,7 +17,7 @@ import functools, threading, time
 import numpy as np
 import matnb as mn
 %load_ext matnb
-from matnb.backend.telemetry import SamplingPlugin, Telemetry
+from matnb.backend.engines.telemetry import SamplingPlugin, Telemetry
 from matnb.widgets.monitor import Monitor
 
 spent, calls, inside = [], {{}}, threading.local()

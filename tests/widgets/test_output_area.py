@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import ipywidgets
 import pytest
 from ipywidgets.widgets import widget
 from notebook_shell import Person
+from waiting import wait_until
 
 from matnb.widgets import output_area
 from matnb.widgets.output_area import VIEW, Shown, freeze_open, is_live, shows_measured
@@ -49,6 +51,31 @@ def test_it_comes_to_life_again_in_its_place(person: Person) -> None:
     one.freeze()
     assert person.outputs == [PICTURE]
     assert person.num_open == 0
+
+
+def test_a_page_has_the_time_to_make_a_widget_before_it_is_taken_away(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output_area, "SETTLE_SECONDS", 0.3)
+    one = shown()
+    one.freeze(is_patient=True)
+    assert one.is_open
+    one.thaw()  # whoever wants it again keeps it
+    time.sleep(0.4)
+    assert one.is_open
+    one.freeze(is_patient=True)  # it has been there for long enough
+    assert not one.is_open
+    other = shown()
+    other.freeze(is_patient=True)
+    assert other.is_open
+    wait_until(lambda: not other.is_open)
+    assert person.outputs == [PICTURE, PICTURE]
+    assert person.num_open == 0
+    monkeypatch.setattr(person.shell.kernel, "_allow_stdin", False)
+    monkeypatch.setattr(output_area, "is_live", lambda shell: True)
+    third = shown()
+    third.freeze(is_patient=True)  # a program has no page
+    assert not third.is_open
 
 
 def test_at_the_end_nothing_is_open(person: Person) -> None:

@@ -63,8 +63,8 @@ def compiled(function: Loop) -> Loop:
 
     No threads of its own (blocks already run side by side) and no fast math (bits must not depend on it).
     The code is kept beside the loop's file, and where that folder is read-only in the user's cache folder.
-    It is made anew when that file changes, or one that it imports of its folder or of this one: loops call
-    loops of other files.
+    It is made anew when that file changes, or one that it imports of its folder or of the core's kernels:
+    loops call loops of other files.
     """
     try:
         loop = numba.njit(nogil=True, cache=True)(function)
@@ -74,7 +74,7 @@ def compiled(function: Loop) -> Loop:
         # Numba asks for the time and size of the loop's own file, and an installer gives all files one time.
         # Where it keeps the answer is its own affair: hence the upper bound on its version.
         loop._cache._cache_file.__class__ = _CodeFiles
-        if function.__module__.startswith(__package__):
+        if function.__module__.rpartition(".")[0] == __package__:
             _machine_codes.folder = Path(loop._cache.cache_path)
         loop._cache._cache_file._source_stamp = _stamp_of(Path(function.__code__.co_filename))
     _machine_codes.count_those_of(loop)
@@ -102,7 +102,7 @@ class _CodeFiles(IndexDataCacheFile):  # type: ignore[misc]  # it has no types
 
 @cache
 def _stamp_of(file: Path) -> str:
-    # Of the file, and of all in its folder and this one that it imports, or that those import.
+    # Of the file, and of all in its folder and the core's that it imports, or that those import.
     reached, waiting = {file}, [file]
     while waiting:
         for other in _imported_beside(waiting.pop()) - reached:
@@ -118,7 +118,8 @@ def _stamp_of(file: Path) -> str:
 def _imported_beside(file: Path) -> frozenset[Path]:
     # each word of an import may be a file's name; the syntax tree of all files takes a tenth of a second
     words = {word for found in _IMPORT.findall(file.read_text()) for word in _WORD.findall(found)}
-    folders = {file.parent, Path(__file__).parent}  # loops of families call those of the core
+    # loops of families call those of the core
+    folders = {file.parent, Path(__file__).parent, *Path(__file__).parent.glob("*/")}
     paths = (folder / f"{word}.py" for folder in folders for word in words)
     return frozenset(path for path in paths if path.is_file())
 

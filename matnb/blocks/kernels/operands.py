@@ -6,7 +6,7 @@ import numpy as np
 
 from matnb.blocks.formats import Block, Csr, Dense, NumericArray, cast, is_sparse
 from matnb.blocks.kernels.compiled import UnsignedArray, given, unsigned
-from matnb.blocks.kernels.reductions import accumulator_dtype
+from matnb.blocks.kernels.reductions.reductions import accumulator_dtype
 from matnb.blocks.semiring import LOR, LOR_LAND, MIN, MIN_PLUS, PLUS, PLUS_TIMES, Semiring
 from matnb.errors import DTypeError
 

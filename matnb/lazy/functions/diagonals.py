@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.errors import OptionError, ShapeError
-from matnb.expr.nodes import Expr, Shape
+from matnb.expr.nodes import Expr
 from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import ones
@@ -34,12 +34,6 @@ def _diagonal(node: Expr, offset: int, axis1: int, axis2: int) -> Expr:
     return Diagonal(node, operator.index(offset), rows, columns)
 
 
-@implements(np.linalg.diagonal)
-def diagonal_of_matrices(x: ArrayLike, /, *, offset: int = 0) -> DistArray:
-    """``numpy.linalg.diagonal``: of the last two axes."""
-    return wrap(_diagonal(expression_of(x), offset, -2, -1))
-
-
 @implements(np.trace)
 def trace(
     a: ArrayLike,
@@ -53,12 +47,6 @@ def trace(
     options = {} if out is None else {"out": out}
     found = DistArray(_diagonal(expression_of(a), offset, axis1, axis2))
     return recorded(np.sum)(found, axis=-1, dtype=dtype, **options)
-
-
-@implements(np.linalg.trace)
-def trace_of_matrices(x: ArrayLike, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> DistArray:
-    """``numpy.linalg.trace``: of the last two axes."""
-    return trace(x, offset, -2, -1, dtype)
 
 
 @implements(np.diag)
@@ -121,40 +109,3 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Dist
     powers = np.arange(count) if increasing else np.arange(count)[::-1]
     column = astype(reshaped(node, (node.size, 1)), np.promote_types(node.dtype, int))
     return wrap(astype(call(np.power, (column, expression_of(powers)))[0], column.dtype))
-
-
-@implements(np.tril_indices)
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[DistArray, ...]:
-    """``numpy.tril_indices``."""
-    return _places(tri(n, m, k, bool))
-
-
-@implements(np.triu_indices)
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[DistArray, ...]:
-    """``numpy.triu_indices``."""
-    return _places(np.logical_not(tri(n, m, k - 1, bool)))
-
-
-@implements(np.tril_indices_from)
-def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[DistArray, ...]:
-    """``numpy.tril_indices_from``."""
-    rows, columns = _lengths_of(arr)
-    return tril_indices(rows, k, columns)
-
-
-@implements(np.triu_indices_from)
-def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[DistArray, ...]:
-    """``numpy.triu_indices_from``."""
-    rows, columns = _lengths_of(arr)
-    return triu_indices(rows, k, columns)
-
-
-def _places(mask: object) -> tuple[DistArray, ...]:
-    return recorded(np.nonzero)(mask)  # type: ignore[return-value]  # places on each axis
-
-
-def _lengths_of(arr: object) -> Shape:
-    shape = expression_of(arr).shape
-    if len(shape) != 2:
-        raise ShapeError(f"indices of a triangle in shape {shape}: give a matrix")
-    return shape

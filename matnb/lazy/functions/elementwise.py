@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.kernels.elementwise import ufunc_named
+from matnb.blocks.kernels.elementwise.elementwise import ufunc_named
 from matnb.errors import DTypeError, OptionError, UnsupportedError
 from matnb.expr.nodes import Elementwise, Expr
 from matnb.lazy import reductions, ufuncs

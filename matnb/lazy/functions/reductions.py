@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.kernels.labels import reduced_dtype
+from matnb.blocks.kernels.reductions.labels import reduced_dtype
 from matnb.blocks.semiring import MONOIDS, OF_STORED
 from matnb.errors import OptionError, ShapeError, suggestion
 from matnb.expr.nodes import Broadcast, Expr, Reduce

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from matnb.blocks.kernels.row_descent import HEAD
-from matnb.blocks.kernels.row_descent import Descent as Descent  # part of this file's face
+from matnb.blocks.kernels.rows.row_descent import HEAD
+from matnb.blocks.kernels.rows.row_descent import Descent as Descent  # part of this file's face
 from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.creation import asarray
 from matnb.ops.row_descent import RowDescent

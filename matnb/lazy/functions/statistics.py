@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import NumericArray
-from matnb.blocks.kernels.counting_values import check_edges
-from matnb.blocks.kernels.quantiles import METHODS, QuantileRequest
+from matnb.blocks.kernels.reductions.counting_values import check_edges
+from matnb.blocks.kernels.sorting.quantiles import METHODS, QuantileRequest
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError, suggestion
 from matnb.expr.nodes import Broadcast, Expr, Index
 from matnb.lazy.array import DistArray, handle_of, wrap

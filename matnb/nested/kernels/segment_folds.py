@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.formats import Block, Dense, NumericArray, cast, signed, to_numpy
-from matnb.blocks.kernels.chains import apply_chain
 from matnb.blocks.kernels.compiled import compiled, given
-from matnb.blocks.kernels.elementwise import Link
-from matnb.blocks.kernels.indexing import gather
-from matnb.blocks.kernels.sum_loops import (
+from matnb.blocks.kernels.elementwise.chains import apply_chain
+from matnb.blocks.kernels.elementwise.elementwise import Link
+from matnb.blocks.kernels.reductions.sum_loops import (
     LEAF,
     MOST_NODES,
     ROOM,
@@ -28,6 +27,7 @@ from matnb.blocks.kernels.sum_loops import (
     sum_rows,
     sum_stack,
 )
+from matnb.blocks.kernels.shaping.indexing import gather
 from matnb.blocks.sums import VectorSum, single_or_double, sums_as_tree
 from matnb.errors import IndexingError
 from matnb.nested.kernels.segments import UFUNCS, multiply_up, reduce_filled

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from matnb.blocks.formats import NumericArray
 from matnb.blocks.kernels.by_numpy import CALL, sorted_segments
 from matnb.blocks.kernels.compiled import compiled, given, is_worth_compiling
-from matnb.blocks.kernels.ordering import keys_of, merge
+from matnb.blocks.kernels.sorting.ordering import keys_of, merge
 
 # Longer pieces NumPy partitions first: 13 ns a value for 1,000 doubles and 34 ns for 40,000, where pieces
 # of 256 take 2 ns, and each round of merging 1.3.

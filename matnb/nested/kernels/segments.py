@@ -14,7 +14,11 @@ import numpy.typing as npt
 from matnb.blocks.formats import Block, Dense, NumericArray, cast, to_numpy
 from matnb.blocks.kernels.by_numpy import CALL, added_up
 from matnb.blocks.kernels.compiled import compiled, given, is_worth_compiling
-from matnb.blocks.kernels.deviations import deviation_of_shares, deviation_share, segment_deviations
+from matnb.blocks.kernels.reductions.deviations import (
+    deviation_of_shares,
+    deviation_share,
+    segment_deviations,
+)
 from matnb.blocks.sums import Range, row_sums, share_of, single_or_double, sum_of_shares, sums_as_tree
 from matnb.nested.kernels.segment_orders import places_of, ranks_of_places, sort_segments
 

@@ -1,0 +1,1 @@
+"""The cluster: its processes, the connection to them, and requests to stop."""

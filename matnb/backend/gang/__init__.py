@@ -1,0 +1,1 @@
+"""The gang: workers that run a program together and exchange blocks directly."""

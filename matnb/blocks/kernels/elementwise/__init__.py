@@ -1,0 +1,1 @@
+"""Functions element by element, in chains and tiles."""

@@ -1,0 +1,1 @@
+"""Products of blocks over semirings: dense, sparse, of graphs with vectors, under masks."""

@@ -1,0 +1,1 @@
+"""Rows of tall matrices: distances, extremes, descent, and small systems."""

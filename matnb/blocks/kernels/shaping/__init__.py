@@ -1,0 +1,1 @@
+"""Blocks read and written at places, and in another shape."""

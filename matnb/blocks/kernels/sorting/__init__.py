@@ -1,0 +1,1 @@
+"""Elements in order: sorted, ranked, distinct, grouped."""

@@ -270,13 +270,13 @@ class Generator:
         lengths = shape_of(size) if size is not None else None
         fitting = broadcast_shapes(counts.shape, chances.shape[:-1], name="multinomial")
         lengths = fitting if lengths is None else lengths
-        found = recorded(np.broadcast_to)(counts, _fitting("multinomial", lengths, fitting))[..., None]  # type: ignore[index]  # a handle
+        found = recorded(np.broadcast_to)(counts, _fitting("multinomial", lengths, fitting))[..., None]
         for shares in _halvings(chances, outcomes):
             parameters = {"n": found, "p": shares}
             left: DistArray = self._variates("binomial", (*lengths, shares.shape[-1]), parameters)
             both = recorded(np.stack)([left, found - left], axis=-1)
             found = recorded(np.reshape)(both, (*lengths, 2 * shares.shape[-1]))
-        return found[..., :outcomes]  # type: ignore[no-any-return]  # a handle
+        return found[..., :outcomes]
 
     def dirichlet(self, alpha: object, size: Size = None, blocks: BlocksSpec = None) -> DistArray:
         """Return numbers along a new last axis that add up to 1, of Dirichlet's law.
@@ -359,7 +359,7 @@ class Generator:
             raise OptionError("choice(p=, replace=False): draw with replacement, or without probabilities")
         if p is not None:
             shares = recorded(np.cumsum)(asarray(p))
-            places = recorded(np.searchsorted)(shares / shares[-1:], self.random(shape), side="right")  # type: ignore[index]  # a handle
+            places = recorded(np.searchsorted)(shares / shares[-1:], self.random(shape), side="right")
         elif replace:
             places = self.integers(0, count, shape)
         else:
@@ -368,14 +368,14 @@ class Generator:
                     f"choice: cannot draw {prod(shape)} of {count} elements without replacement"
                 )
             places = self.permutation(count)[: prod(shape)].reshape(shape)
-        return places if is_count else recorded(np.take)(asarray(a), places, axis=axis)  # type: ignore[return-value]  # handles
+        return places if is_count else recorded(np.take)(asarray(a), places, axis=axis)
 
     def permutation(self, x: object, axis: int = 0) -> DistArray:
         """Return the parts of an array along an axis, or the whole numbers below ``x``, in random order."""
         if isinstance(x, int | np.integer):
-            return recorded(np.argsort)(self.random(int(x)))  # type: ignore[return-value]  # a handle
+            return recorded(np.argsort)(self.random(int(x)))
         array = asarray(x)
-        return recorded(np.take)(array, self.permutation(array.shape[axis]), axis=axis)  # type: ignore[return-value]  # a handle
+        return recorded(np.take)(array, self.permutation(array.shape[axis]), axis=axis)
 
     def shuffle(self, x: DistArray, axis: int = 0) -> None:
         """Put the parts of an array along an axis in random order; the handle changes."""

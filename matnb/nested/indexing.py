@@ -15,7 +15,7 @@ from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import arange, asarray
 from matnb.lazy.evaluator import asked, evaluator
 from matnb.lazy.indexing.compress import compressed
-from matnb.nested.creation import nested
+from matnb.nested.cutting import nested
 from matnb.nested.segments import Cuts
 from matnb.nested.structure import (
     Structure,
@@ -255,7 +255,7 @@ def placed(
     if values.expression.free and structure.num_values:  # nothing is planned yet
         structure = replace(structure, cuts=_regular(structure, source))
         return type(source)(values, structure, "uniform", positions)
-    return nested(values, structure, "auto", "the new lengths", positions)
+    return nested(type(source), values, structure, "auto", "the new lengths", positions)
 
 
 def _taken(source: NestedArray, structure: Structure, taken: Callable[[DistArray], DistArray]) -> NestedArray:

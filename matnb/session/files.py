@@ -22,9 +22,10 @@ from matnb.io.folders import Where, open_files
 from matnb.io.npz import saved_labels
 from matnb.io.source import Source, SourceFacts
 from matnb.io.write import check_target, write
-from matnb.lazy.array import DistArray, expression_of
+from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import regridded
+from matnb.lazy.handles import expression_of
 from matnb.lazy.labels import NOTED_LABELS
 from matnb.lazy.recording import active_recording
 from matnb.lazy.registry import LOADED, writer_of

@@ -24,7 +24,7 @@ from matnb.expr.nodes import Expr
 from matnb.expr.retention import is_small, outlasts_handles, worth_writing
 from matnb.expr.traverse import topological
 from matnb.io.results import About, Result, ResultFolder, writable
-from matnb.lazy.array import live_expressions
+from matnb.lazy.handles import live_expressions
 from matnb.pictures.memo import MemoEntry, memo_html, memo_text
 from matnb.plan.explain import told_alone
 from matnb.program.place import laid_out

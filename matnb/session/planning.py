@@ -29,7 +29,7 @@ from matnb.expr.nodes import (
 )
 from matnb.expr.retention import is_made_in_parts, worth_keeping
 from matnb.expr.traverse import Either, ExprGraph, consumers, rewrite, topological
-from matnb.lazy.array import live_expressions
+from matnb.lazy.handles import live_expressions
 from matnb.lazy.read_ahead import bytes_ahead
 from matnb.passes import traced
 from matnb.pictures.quantities import bytes_text

@@ -32,8 +32,8 @@ from matnb.expr.retention import lifetime
 from matnb.expr.stable_order import place_of
 from matnb.expr.traverse import topological
 from matnb.io.results import ResultFolder
-from matnb.lazy.array import live_expressions
 from matnb.lazy.batch_turns import batches_in_turn
+from matnb.lazy.handles import live_expressions
 from matnb.lazy.recording import Recording, active_recording
 from matnb.pictures.quantities import plural_text
 from matnb.plan.chosen_entries import entries_at_most

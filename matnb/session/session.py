@@ -39,7 +39,7 @@ from matnb.expr.traverse import topological
 from matnb.io.files import files_of
 from matnb.io.results import ResultFolder
 from matnb.io.source import Source, SourceFacts
-from matnb.lazy.array import live_expressions
+from matnb.lazy.handles import live_expressions
 from matnb.lazy.limits import check_limit
 from matnb.lazy.loop_rolling import roll
 from matnb.lazy.recording import Recording, active_recording

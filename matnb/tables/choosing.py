@@ -17,6 +17,7 @@ from matnb.lazy.creation import asarray, full
 from matnb.lazy.registry import FUNCTIONS
 from matnb.tables.columns import Column, as_column, shown_value
 from matnb.tables.incoming import column_from
+from matnb.tables.makers import makers
 from matnb.tables.rows import AnyColumn, all_missing
 
 _SCALARS = (str, Number, np.generic, datetime.date, datetime.timedelta)
@@ -109,3 +110,6 @@ FUNCTIONS[np.where] = _or_else(FUNCTIONS[np.where], _where, lambda _, *choices: 
 FUNCTIONS[np.select] = _or_else(
     FUNCTIONS[np.select], _select, lambda _, choicelist, default=None: (*choicelist, default)
 )
+
+
+makers.constant = constant

@@ -23,6 +23,7 @@ from matnb.lazy.labels import by_place
 from matnb.tables.column_arrays import column_array, plain_array
 from matnb.tables.columns import Column, shown_value
 from matnb.tables.dtypes import kind_of_dtype, numbers_dtype
+from matnb.tables.makers import makers
 
 if TYPE_CHECKING:
     from matnb.tables.times import TimeColumn
@@ -140,9 +141,7 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
         self, format: str | None = None, errors: str = "raise", unit: str | None = None
     ) -> TimeColumn:
         """Return numbers as dates and times, by ``format="%Y%m%d"`` or ``unit="s"``, as arrays do."""
-        from matnb.tables.casts import times_of_numbers  # which makes columns
-
-        return times_of_numbers(self, format, errors, unit)
+        return makers.times_of_numbers(self, format, errors, unit)
 
     def to_float(self, **options: object) -> DistArray:
         """Return the values as float64, rounded where they need to be, with NaN for missing ones.
@@ -574,3 +573,6 @@ for _name, _running_one, _all_of in (
     ("cummax", _running(np.maximum.accumulate, _least), np.maximum.accumulate),
 ):
     setattr(MaskedColumn, _name, _method(_name, _running_one, _all_of, None))
+
+
+makers.masked = MaskedColumn

@@ -15,6 +15,7 @@ from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.creation import asarray, full
 from matnb.lazy.functions.ordering import argsort
 from matnb.tables.columns import Column, TextColumn
+from matnb.tables.makers import makers
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.matching import MOST_TAKEN_BYTES, Taken
 from matnb.tables.time_operators import finer
@@ -214,3 +215,6 @@ def order_of(
     for key in reversed(keys[:-1]):
         order = look_up(order, argsort(look_up(key, order)))
     return order  # type: ignore[no-any-return]  # a handle
+
+
+makers.sort_keys = sort_keys

@@ -26,11 +26,14 @@ from matnb.io.durations import (
 from matnb.io.texts import OFFSET, whole_offset
 from matnb.lazy.array import DistArray
 from matnb.tables.column_arrays import column_array
-from matnb.tables.columns import Column, OrderedColumn, check_length, shown_value
+from matnb.tables.columns import Column, OrderedColumn, shown_value
 from matnb.tables.datetimes import HasTimes
 from matnb.tables.dtypes import kind_of_dtype
+from matnb.tables.makers import makers
 from matnb.tables.masked import MaskedColumn
+from matnb.tables.row_orders import check_length
 from matnb.tables.showing import duration_text
+from matnb.tables.steps import days_of
 from matnb.tables.time_operators import HasTimeOperators, check_length_of, finer, times_of
 from matnb.tables.zones import (
     checked_zone,
@@ -481,9 +484,7 @@ def times_as(column: TimeColumn, dtype: Any) -> Any:
     """
     kind = kind_of_dtype(dtype)
     if kind == "text":
-        from matnb.tables.values import mapped_numbers  # which makes columns
-
-        return mapped_numbers(column, column.texts_of)
+        return makers.mapped_numbers(column, column.texts_of)
     if kind == column._plain_dtype.kind:
         unit = np.datetime_data(np.dtype(dtype))[0]
         return column if unit == "generic" else column.to_unit(unit)
@@ -509,11 +510,4 @@ def _instant_of(column: TimeColumn, wall: int, unit: str, value: object) -> int:
     )
 
 
-def days_of(year: Any, month: Any) -> Any:
-    """Return the days since 1970 of the first of a month: the same paper."""
-    year = year - (month <= 2)
-    era = year // 400
-    of_era = year - era * 400
-    place = (month + 9) % 12
-    of_year = (153 * place + 2) // 5
-    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+makers.times = TimeColumn

@@ -18,6 +18,7 @@ from matnb.lazy.functions.grouping import GroupBy, groupby
 from matnb.tables.columns import Column, TextColumn, as_column
 from matnb.tables.free_names import free_name
 from matnb.tables.incoming import column_from
+from matnb.tables.makers import makers
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.strings import recoded
 from matnb.tables.times import TimeColumn
@@ -154,9 +155,7 @@ def _with_new_texts(column: TextColumn, new: Mapping[str, object]) -> TextColumn
 
 def counted(column: Column, name: str, normalize: bool, ascending: bool, dropna: bool) -> Table:
     """Return a table of a column's values and how often they come, or their shares of all counted."""
-    from matnb.tables.table import Table  # which is made of columns
-
-    sizes = Table({name: column._plain()}).groupby(name).size()
+    sizes = makers.table({name: column._plain()}).groupby(name).size()
     keys, counts = (sizes[one] for one in sizes.columns)
     if not dropna and column.may_miss and (missing := int(column.missing.sum())):
         length = len(sizes)
@@ -169,7 +168,7 @@ def counted(column: Column, name: str, normalize: bool, ascending: bool, dropna:
     order = np.argsort(counts if ascending else -counts, kind="stable")
     shown = free_name("proportion" if normalize else "count", [name])
     counts = counts / counts.sum() if normalize else counts
-    return Table({name: as_column(keys)._plain(), shown: counts})._keyed([name])._rows(order)._look()
+    return makers.table({name: as_column(keys)._plain(), shown: counts})._keyed([name])._rows(order)._look()
 
 
 def most_frequent(column: Column) -> npt.NDArray[Any]:
@@ -313,3 +312,9 @@ def duplicated(columns: list[DistArray | Column], keep: object) -> DistArray:
         rows, lambda found, values: getattr(found, "min" if keep == "first" else "max")(values)
     )
     return kept != rows  # type: ignore[no-any-return]
+
+
+makers.mapped, makers.mapped_numbers, makers.replaced = mapped, mapped_numbers, replaced
+makers.duplicated, makers.first_rows, makers.num_distinct = duplicated, first_rows, num_distinct
+makers.counted, makers.most_frequent, makers.statistic = counted, most_frequent, statistic
+makers.extreme, makers.place_of_extreme = extreme, place_of_extreme

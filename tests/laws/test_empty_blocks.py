@@ -19,7 +19,7 @@ from matnb.blocks.kernels.products.products import multiply
 from matnb.blocks.kernels.products.sampled_products import masked_multiply, masked_row_sums
 from matnb.blocks.kernels.products.transposed_products import multiply_transposed
 from matnb.blocks.semiring import SEMIRINGS
-from matnb.lazy.array import expression_of
+from matnb.lazy.handles import expression_of
 from matnb.ops.interpret import interpret
 
 NAMES = sorted(SEMIRINGS)

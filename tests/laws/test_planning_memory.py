@@ -17,7 +17,7 @@ from matnb.balance.partition import cuts_for
 from matnb.balance.situation import Profile
 from matnb.blocks.formats import Csr, block_from
 from matnb.io.source import ROW_ENTRIES
-from matnb.lazy.array import expression_of
+from matnb.lazy.handles import expression_of
 from matnb.program.place import SMALL_BYTES, default_layout
 from matnb.program.plan import Workers
 

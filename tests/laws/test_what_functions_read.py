@@ -20,7 +20,7 @@ from magics.conftest import bare_shell, shell
 
 import matnb as mn
 from laws.function_reads import NOT_FOLLOWED, READS, files_of
-from matnb.lazy.functions.portable import named_by
+from matnb.lazy.portable import named_by
 
 HEAD = "import functools, dataclasses, enum\nimport numpy as np\n"
 __all__ = ["bare_shell", "shell"]  # fixtures
@@ -220,7 +220,7 @@ def test_a_worker_process_calls_the_edited_version(files: Path) -> None:
 @pytest.mark.slow
 def test_names_are_the_same_in_another_process(files: Path) -> None:
     script = (
-        "import sys, hashlib, importlib\nfrom matnb.lazy.functions.portable import named_by\n"
+        "import sys, hashlib, importlib\nfrom matnb.lazy.portable import named_by\n"
         "for name in sys.argv[1:]:\n"
         "    print(hashlib.sha256(named_by(importlib.import_module(name).total).code).hexdigest())\n"
     )

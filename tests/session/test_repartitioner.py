@@ -311,7 +311,7 @@ def test_two_sessions_on_a_cluster_change_the_same_array_each_for_itself() -> No
 
     from matnb.backend.cluster import dask_cluster as clusters
     from matnb.config import Config
-    from matnb.lazy.array import live_expressions
+    from matnb.lazy.handles import live_expressions
 
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster:
         sessions = [mn.session.Session(Config(), clusters.connect(cluster)) for _ in range(2)]

@@ -14,11 +14,12 @@ from matnb.blocks.creation import Arange, Eye
 from matnb.blocks.semiring import MONOIDS
 from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError, suggestion
 from matnb.expr.nodes import Broadcast, Create, Expr, Index
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.evaluator import asked
 from matnb.lazy.fields import refuse_result
 from matnb.lazy.functions.ordering import dense_of, found_in, unique_of
+from matnb.lazy.handles import expression_of
 from matnb.lazy.indexing.compress import parts_of, places_where
 from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.reductions import where as choose
@@ -411,7 +412,7 @@ class GroupBy:
         if node.ndim == 1:
             return function(node)
         columns = [Index(node, (slice(0, node.shape[0], 1), place)) for place in range(node.shape[1])]
-        return recorded(np.stack)([function(one) for one in columns], axis=1)  # type: ignore[return-value]  # handles
+        return recorded(np.stack)([function(one) for one in columns], axis=1)
 
     def _checked(self, values: object) -> Expr:
         node = dense_of(expression_of(values))

@@ -13,8 +13,9 @@ from matnb.blocks.semiring import MONOIDS, OF_STORED
 from matnb.errors import OptionError, ShapeError, suggestion
 from matnb.expr.nodes import Broadcast, Expr, Reduce
 from matnb.lazy import reductions
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, handles_of, wrap
 from matnb.lazy.array_like import ArrayLike
+from matnb.lazy.handles import expression_of
 from matnb.lazy.reductions import Axis, axes_of
 from matnb.lazy.registry import implements
 from matnb.lazy.ufunc_calls import into
@@ -53,7 +54,7 @@ def result(node: Expr, out: object) -> DistArray:
         return wrap(node)
     if isinstance(out, DistArray) and out.shape != node.shape:
         raise ShapeError(f"out= has shape {out.shape} but the result has shape {node.shape}")
-    return cast(DistArray, into(out, (node,), casting="unsafe"))
+    return cast(DistArray, handles_of(into(out, (node,), casting="unsafe")))
 
 
 def dtype_into(node: Expr, dtype: npt.DTypeLike | None, out: object) -> npt.DTypeLike | None:

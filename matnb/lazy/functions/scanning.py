@@ -15,15 +15,17 @@ from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError
 from matnb.expr.control import Variable
 from matnb.expr.nodes import Broadcast, Create, Expr
 from matnb.lazy import reductions
-from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.mapping import map_blocks
 from matnb.lazy.functions.ordering import dense_of
-from matnb.lazy.functions.portable import portable
 from matnb.lazy.functions.reductions import dtype_into, is_given, result
-from matnb.lazy.functions.shaping import flattened, joined, laned
+from matnb.lazy.functions.shaping import joined, laned
+from matnb.lazy.handles import expression_of
 from matnb.lazy.indexing.keys import flipped, normalize_axes, one_axis
+from matnb.lazy.portable import portable
 from matnb.lazy.registry import implements
+from matnb.lazy.shapes import flattened
 from matnb.lazy.ufuncs import astype, call, literal
 from matnb.ops.joining import Concatenate
 from matnb.ops.scanning import AssociativeScan, Differences, Recurrence

@@ -16,7 +16,7 @@ from matnb.errors import DTypeError, IndexingError, NotScalarError, ShapeError, 
 from matnb.lazy.array import Selection
 from matnb.lazy.evaluator import looking_only
 
-pytestmark = pytest.mark.usefixtures("interpreter")  # what booleans pick is counted
+pytestmark = pytest.mark.session("interpreter")  # what booleans pick is counted
 SHAPES = [(6,), (4, 3), (1, 5), (2, 3, 2), (0, 2)]
 
 

@@ -18,17 +18,10 @@ from matnb.errors import DTypeError, ShapeError
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.plots import draw_history
 
-pytestmark = pytest.mark.usefixtures("session")
+pytestmark = pytest.mark.session("two workers")
 RANDOM = np.random.default_rng(0)
 MATRIX = sp.random_array((1000, 300), density=0.01, format="csr", rng=2)
 SERIES = RANDOM.normal(size=(30_011, 2))
-
-
-@pytest.fixture(scope="module")
-def session():
-    with mn.start(workers=2, threads=1) as session:
-        yield session
-    mn.stop()
 
 
 def density(ax):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,7 @@ from matnb.nested.cutting import nested
 from matnb.nested.structure import structure_from_offsets
 from matnb.passes import optimize
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=3, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("three workers")
 
 
 def rows_of(A: sp.csr_array, cuts: int) -> Any:

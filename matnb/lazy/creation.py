@@ -99,8 +99,6 @@ def asarray(
     if format not in (None, "dense", "sparse"):
         raise OptionError(f"format={format!r}: choose 'dense', 'sparse' or None")
     wanted = None if dtype is None else number_dtype(dtype)
-    if hasattr(obj, "__matnb_array__"):  # a table, or one of its columns that is not a plain array
-        obj = obj.__matnb_array__()
     obj = stacked(obj)
     same = isinstance(obj, DistArray) and (wanted is None or wanted == obj.dtype)
     if copy is False and not same:

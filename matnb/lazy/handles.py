@@ -172,6 +172,14 @@ def holds_handles(value: object) -> bool:
 
 
 def stacked(value: Any) -> Any:
-    """Return nested lists with a handle among their items as one array, and anything else as it is."""
+    """Return nested lists with a handle among their items, or a table, as one array; else the value as it is.
+
+    Raises
+    ------
+    DTypeError
+        For a result of several values, also among the items.
+    """
+    if hasattr(value, "__matnb_array__"):  # a table, or one of its columns that is not a plain array
+        return value.__matnb_array__()
     is_nested = isinstance(value, list | tuple) and holds_handles(value)
     return recorded(np.stack)(list(map(stacked, value))) if is_nested else value

@@ -508,7 +508,6 @@ class Selection(DistArray):
 
     __slots__ = ("_alone", "place")
     __array_priority__ = 1001
-    __hash__ = None  # type: ignore[assignment]  # compares elementwise
 
     sum = _reduction("sum")
     prod = _reduction("prod")

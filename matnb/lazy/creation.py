@@ -611,7 +611,7 @@ def logspace(
         start, stop, base = np.broadcast_arrays(*(asarray(one) for one in (start, stop, base)))
         base = np.expand_dims(base, axis)
     made = np.power(base, linspace(start, stop, num, endpoint, axis=axis))  # type: ignore[call-overload]  # records
-    return made if dtype is None else made.astype(dtype)  # type: ignore[no-any-return]  # a handle
+    return handle_of(made if dtype is None else made.astype(dtype))
 
 
 @implements(np.geomspace)

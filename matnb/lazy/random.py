@@ -14,7 +14,7 @@ from matnb.blocks.grid import BlocksSpec
 from matnb.errors import OptionError, ShapeError, no_attribute
 from matnb.expr.nodes import Elementwise, Expr, Load, broadcast_shapes
 from matnb.io.rmat import Rmat
-from matnb.lazy.array import DistArray, wrap
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import ShapeLike, asarray, created, regridded, shape_of
 from matnb.lazy.loop import loop_numbers
 from matnb.lazy.registry import recorded
@@ -72,7 +72,7 @@ class Generator:
             return _drawn(Uniform(shape, self.seed, stream, float(low), float(high), _real(dtype)), blocks)  # type: ignore[arg-type]  # numbers
         first, last = asarray(low), asarray(high)
         drawn = self.random(_lengths(size, first, last), dtype, blocks)
-        return drawn * (last - first) + first  # type: ignore[no-any-return]  # a handle
+        return handle_of(drawn * (last - first) + first)
 
     def normal(
         self,
@@ -89,7 +89,7 @@ class Generator:
             return _drawn(Normal(shape, self.seed, stream, float(loc), float(scale), _real(dtype)), blocks)  # type: ignore[arg-type]  # numbers
         mean, deviation = asarray(loc), asarray(scale)
         drawn = self.normal(0.0, 1.0, _lengths(size, mean, deviation), dtype, blocks)
-        return drawn * deviation + mean  # type: ignore[no-any-return]  # a handle
+        return handle_of(drawn * deviation + mean)
 
     def standard_normal(
         self, size: Size = None, dtype: npt.DTypeLike = float, blocks: BlocksSpec = None
@@ -130,7 +130,7 @@ class Generator:
         """Return exponential numbers of mean ``scale``."""
         _check_positive("exponential", "scale", scale)
         factor = asarray(scale)
-        return self.standard_exponential(_lengths(size, factor), blocks=blocks) * factor  # type: ignore[no-any-return]  # a handle
+        return handle_of(self.standard_exponential(_lengths(size, factor), blocks=blocks) * factor)
 
     def lognormal(
         self, mean: object = 0.0, sigma: object = 1.0, size: Size = None, blocks: BlocksSpec = None
@@ -168,7 +168,7 @@ class Generator:
         _check_known("gamma", {"scale": scale})
         factor = asarray(scale)
         sized = _lengths(size, asarray(shape), factor)
-        return self._variates("gamma", sized, {"shape": shape}, blocks) * factor  # type: ignore[no-any-return]  # a handle
+        return handle_of(self._variates("gamma", sized, {"shape": shape}, blocks) * factor)
 
     def beta(self, a: object, b: object, size: Size = None, blocks: BlocksSpec = None) -> DistArray:
         """Return beta numbers; ``a`` and ``b`` are numbers, or arrays of them, above 0.

@@ -23,7 +23,7 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 _Writer = TypeVar("_Writer", bound=Callable[..., None])
 
 
-def implements(*functions: Callable[..., object]) -> Callable[[_Function], _Function]:
+def implements(*functions: Any) -> Callable[[_Function], _Function]:
     """Return a decorator that registers a function as the implementation of NumPy's for DistArrays."""
 
     def register(function: _Function) -> _Function:

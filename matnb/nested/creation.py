@@ -314,7 +314,7 @@ def merge(*arrays: object, strategy: str = "auto") -> NestedArray:
             )
     flat = [as_vector(one, f"merge: values of array {place}") for place, one in enumerate(arrays)]
     structure = structure_from_counts([one.shape[0] for one in flat], "merge")
-    values: DistArray = np.concatenate(flat) if flat else zeros(0)  # type: ignore[assignment]  # recorded
+    values = handle_of(np.concatenate(flat)) if flat else zeros(0)
     return nested(NestedArray, values, structure, strategy, "merge: arrays")
 
 

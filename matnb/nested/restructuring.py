@@ -133,11 +133,11 @@ def _labels(structure: Structure, segments: DistArray, places: DistArray, what: 
     labels: Any = structure.offsets[:-1][within] + places
     is_outside = (within != segments) | (places < 0) | (places >= lengths)
     if is_outside.expression.free:  # found when it runs, by the label
-        return np.where(is_outside, -1, labels)  # type: ignore[return-value]  # recorded
+        return handle_of(np.where(is_outside, -1, labels))
     first: Any = np.where(is_outside, arange(num_values), num_values).min()
     number = int(asked(first.expression, "whether all places are there"))
     if number == num_values:
-        return labels  # type: ignore[no-any-return]  # a handle
+        return labels
     segment = int(segments[number])
     is_segment = 0 <= segment < count
     bound = f", which has length {int(structure.counts[segment]):,}" if is_segment else f" of {count:,}"

@@ -76,7 +76,7 @@ class Structure:
         segments = tuple(self.num_segments - one for one in reversed(knots.segments))
         values = tuple(self.num_values - one for one in reversed(knots.values))
         cuts = tuple(self.num_values - one for one in reversed(self.cuts))
-        offsets: DistArray = self.num_values - np.flip(self.offsets)  # type: ignore[assignment]  # recorded
+        offsets = handle_of(self.num_values - np.flip(self.offsets))
         return replace(
             self, offsets=offsets, knots=Knots(segments, values), cuts=cuts, ranks=self.ranks[::-1]
         )
@@ -150,7 +150,7 @@ def _check(values: DistArray | np.ndarray, what: str) -> None:
 
 def _after_zero(ends: DistArray) -> DistArray:
     zero = asarray(np.zeros(1, np.int64))
-    return np.concatenate([zero, ends]) if ends.shape[0] else zero  # type: ignore[return-value]  # recorded
+    return handle_of(np.concatenate([zero, ends])) if ends.shape[0] else zero
 
 
 def _summary(offsets: DistArray, what: str) -> Structure:

@@ -7,6 +7,7 @@ import os
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from matnb.backend.cluster.cancellation import cancellable
 from matnb.blocks.grid import BlocksSpec
 from matnb.errors import DTypeError, FileContentWarning, MatnbError, OptionError, TooLargeError, warn
 from matnb.expr.nodes import Expr, Load
-from matnb.io.columns import ColumnSource
+from matnb.io.columns import ColumnSource, TableSource
 from matnb.io.edge_lines import EDGE_SUFFIXES
 from matnb.io.files import File, RemoteFile, files_of, find_local, suffix_of
 from matnb.io.folders import Where, open_files
@@ -179,7 +180,7 @@ def _nodes(source: Source, found: SourceFacts, blocks: BlocksSpec, transpose: st
 def _column(
     source: Source, place: int, found: SourceFacts, dtype: np.dtype, blocks: BlocksSpec, mask: bool = False
 ) -> Expr:
-    column = ColumnSource(source, place, mask)
+    column = ColumnSource(cast(TableSource, source), place, mask)
     return regridded(Load(column, "matrix", found.shape[:1], dtype, False), blocks)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.io.durations import PER_DAY, PER_SECOND
+from matnb.lazy.array import handle_of
 from matnb.lazy.creation import arange, asarray
 from matnb.lazy.functions.mapping import map_blocks
 from matnb.tables.accessors import keeps_names
@@ -140,11 +141,11 @@ class TimeMethods:
 
     def month_name(self) -> TextColumn:
         """Return the names of months, in English."""
-        return self._column.month.map(dict(enumerate(_MONTHS, 1)))  # type: ignore[no-any-return]
+        return self._column.month.map(dict(enumerate(_MONTHS, 1)))
 
     def day_name(self) -> TextColumn:
         """Return the names of days of the week, in English."""
-        return self._column.weekday.map(dict(enumerate(_DAYS)))  # type: ignore[no-any-return]
+        return self._column.weekday.map(dict(enumerate(_DAYS)))
 
     def normalize(self) -> TimeColumn:
         """Return the times at midnight."""
@@ -172,7 +173,7 @@ class TimeMethods:
             For durations.
         """
         self._column._check("datetime", "strftime")
-        return self._column.map(  # type: ignore[no-any-return]
+        return self._column.map(
             lambda when: (when if hasattr(when, "strftime") else when.astype("M8[us]").item()).strftime(
                 date_format
             )
@@ -242,7 +243,7 @@ class TimeMethods:
             return found
         if found.dtype.kind == "b":
             return found & ~x.missing
-        return MaskedColumn(np.where(x.missing, 0, found), x.missing)  # type: ignore[arg-type]
+        return MaskedColumn(handle_of(np.where(x.missing, 0, found)), x.missing)
 
 
 def _is_leap(year: Any) -> Any:

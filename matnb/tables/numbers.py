@@ -13,7 +13,7 @@ import numpy.typing as npt
 from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
 from matnb.io.durations import NO_TIME, PER_DAY, stored_unit, unit_ratio
-from matnb.lazy.array import DistArray
+from matnb.lazy.array import DistArray, handle_of
 from matnb.lazy.functions.mapping import map_blocks
 from matnb.lazy.registry import METHODS
 from matnb.tables.column_arrays import ColumnArray, column_array, plain_array
@@ -52,13 +52,13 @@ class NumberColumn(Column):
     def missing(self) -> DistArray:
         """A boolean mask of missing values."""
         codes: Any = self.codes
-        return codes != codes  # type: ignore[no-any-return]
+        return codes != codes
 
     def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return codes
 
     def _plain(self) -> DistArray:
-        return column_array(self.codes)  # type: ignore[no-any-return]  # a handle
+        return column_array(self.codes)
 
     def _complete(self) -> DistArray:
         return self._plain()
@@ -76,7 +76,7 @@ class NumberColumn(Column):
 
     def abs(self) -> DistArray:
         """Return magnitudes."""
-        return np.abs(self.codes)  # type: ignore[return-value]
+        return handle_of(np.abs(self.codes))
 
     def _chosen(self, where: DistArray, other: Any) -> Any:
         if is_missing_value(other):
@@ -190,7 +190,7 @@ def converted(array: DistArray, dtype: Any) -> Any:
     is_float = array.dtype.kind == "f"
     if nullable and is_float and wanted.kind in "iub":
         values = _whole(array, wanted, missing=True)
-        return MaskedColumn(values.astype(wanted), np.isnan(array))  # type: ignore[arg-type]  # a handle
+        return MaskedColumn(values.astype(wanted), handle_of(np.isnan(array)))
     if nullable:
         return array.astype(wanted)
     if is_float and wanted.kind in "iu" and isinstance(array, ColumnArray):
@@ -210,7 +210,7 @@ def times_of_numbers(column: Column, format: str | None, errors: str, unit: str 
         raise OptionError('to_datetime of numbers: give format="%Y%m%d", or unit="s" for seconds since 1970')
     if unit is None:
         whole = column if column.dtype.kind != "f" else as_column(column.codes.astype("Int64"))
-        return whole.map(str).to_datetime(format, errors)  # type: ignore[no-any-return]  # of text
+        return whole.map(str).to_datetime(format, errors)
     if unit not in PER_DAY:
         raise OptionError(f"unit={unit!r}; {suggestion(unit, PER_DAY)}")
     made: Any = column.codes
@@ -247,7 +247,7 @@ def whole_numbers(block: npt.NDArray[Any], kind: str, missing: bool) -> npt.NDAr
         )
     if (is_beyond := (cut < low) | (cut >= end)).any():  # doubles hold both ends exactly
         raise OptionError(f"{cut[is_beyond][0]} is beyond the numbers of {kind}: choose another dtype")
-    return cut.astype(dtype)  # type: ignore[no-any-return]  # as given
+    return cut.astype(dtype)
 
 
 makers.numbers, makers.times_of_numbers = NumberColumn, times_of_numbers

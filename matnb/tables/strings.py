@@ -346,8 +346,8 @@ class TextMethods:
 
     # How the rows get what the distinct texts give
 
-    def _labels(self) -> list[str | None]:
-        return self._column.labels.to_pylist()  # type: ignore[no-any-return]
+    def _labels(self) -> list[Any]:
+        return self._column.labels.to_pylist()
 
     def _by_arrow(self, function: str, *arguments: str, **options: int) -> TextColumn:
         from pyarrow import compute
@@ -355,7 +355,7 @@ class TextMethods:
         return recoded(self._column, getattr(compute, function)(self._column.labels, *arguments, **options))
 
     def _made(self, function: Callable[[str], str | None]) -> TextColumn:
-        return self._column_of(map(function, self._labels()))  # type: ignore[arg-type]
+        return self._column_of(map(function, self._labels()))
 
     def _column_of(self, texts: Iterable[str | None]) -> TextColumn:
         return recoded(self._column, strings(list(texts)))
@@ -367,16 +367,16 @@ class TextMethods:
         if arrow:
             found = getattr(compute, arrow[0])(labels, arrow[1]).to_numpy(zero_copy_only=False)
         else:
-            found = np.fromiter(map(function, self._labels()), np.bool_, len(labels))  # type: ignore[arg-type]
+            found = np.fromiter(map(function, self._labels()), np.bool_, len(labels))
         return asarray(np.append(found, [bool(na)]))[self._column.codes]
 
     def _whole(self, function: Callable[[str], int]) -> Any:
         labels = self._labels()
-        found = np.fromiter(map(function, labels), np.int64, len(labels))  # type: ignore[arg-type]
+        found = np.fromiter(map(function, labels), np.int64, len(labels))
         return taken(self._column, found, 0)
 
     def _split(self, function: Callable[[str], Sequence[str]], expand: bool) -> Any:
-        parts = [function(text) for text in self._labels()]  # type: ignore[arg-type]
+        parts = [function(text) for text in self._labels()]
         found = SplitText(self._column, parts)
         if not expand:
             return found

@@ -24,7 +24,7 @@ from matnb.io.durations import (
     unit_ratio,
 )
 from matnb.io.texts import OFFSET, whole_offset
-from matnb.lazy.array import DistArray
+from matnb.lazy.array import DistArray, handle_of
 from matnb.tables.column_arrays import column_array
 from matnb.tables.columns import Column, OrderedColumn, shown_value
 from matnb.tables.datetimes import HasTimes
@@ -145,7 +145,7 @@ class TimeColumn(HasTimes, HasTimeOperators, OrderedColumn):
     @property
     def missing(self) -> DistArray:
         """A boolean mask of missing values."""
-        return self.codes == NO_TIME  # type: ignore[no-any-return]
+        return self.codes == NO_TIME
 
     def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if not self.zone:
@@ -359,16 +359,16 @@ class TimeColumn(HasTimes, HasTimeOperators, OrderedColumn):
             raise DTypeError(f"a column of {self._word()} cannot be compared with one of {other._word()}")
         one, two = self._other(other)
         if isinstance(two, int) and two == NO_TIME:
-            return self.codes != self.codes  # type: ignore[no-any-return]  # nothing compares with NaT
+            return self.codes != self.codes
         found = compare(one.codes, two if isinstance(two, int) else two.codes)
         for column in (one, two):
             if isinstance(column, TimeColumn) and column.may_miss:
                 found = found & ~column.missing
-        return found  # type: ignore[no-any-return]  # a handle
+        return found
 
     def total_seconds(self) -> DistArray:
         """Return durations in seconds, float64; NaN for missing values."""
-        return self / np.timedelta64(1, "s")  # type: ignore[no-any-return]  # a handle
+        return self / np.timedelta64(1, "s")
 
     def _or_nan(self, made: Any) -> Any:
         return column_array(np.where(self.missing, np.nan, made) if self.may_miss else made)
@@ -428,8 +428,8 @@ class TimeColumn(HasTimes, HasTimeOperators, OrderedColumn):
         self._check("datetime", name)
         found = make()
         if not self.may_miss:
-            return found  # type: ignore[no-any-return]  # a handle
-        return MaskedColumn(np.where(self.missing, 0, found), self.missing)  # type: ignore[arg-type]
+            return found
+        return MaskedColumn(handle_of(np.where(self.missing, 0, found)), self.missing)
 
     def _within_day(self, large: int, small: int) -> Any:
         # How many units of which a day has `large` are there, over those of which it has `small`.

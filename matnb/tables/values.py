@@ -12,7 +12,7 @@ from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, OptionError
 from matnb.io.durations import NO_TIME
 from matnb.io.texts import strings
-from matnb.lazy.array import DistArray
+from matnb.lazy.array import DistArray, handle_of
 from matnb.lazy.creation import arange, asarray
 from matnb.lazy.functions.grouping import GroupBy, groupby
 from matnb.tables.columns import Column, TextColumn, as_column
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 def present_rows(column: Column) -> DistArray | None:
     """Return the rows of the values that are there, ascending; None for all."""
-    return np.flatnonzero(column.notna()) if column.may_miss else None  # type: ignore[return-value]
+    return handle_of(np.flatnonzero(column.notna())) if column.may_miss else None
 
 
 def first_rows(column: Column) -> DistArray:
     """Return the rows in which distinct values come first, ascending, and that of the first missing one."""
     if not len(column):
         return arange(0)
-    return np.sort(alike([column]).min(arange(len(column))))  # type: ignore[return-value]
+    return handle_of(np.sort(alike([column]).min(arange(len(column)))))
 
 
 def mapped(column: Column, arg: Mapping[Any, object] | Callable[[Any], object]) -> Any:
@@ -307,11 +307,11 @@ def duplicated(columns: list[DistArray | Column], keep: object) -> DistArray:
         return asarray(np.zeros(length, np.bool_))
     groups, rows = alike(columns), arange(length)
     if keep is False:
-        return groups.transform(rows, lambda found, _: found.count()) > 1  # type: ignore[no-any-return]
+        return groups.transform(rows, lambda found, _: found.count()) > 1
     kept = groups.transform(
         rows, lambda found, values: getattr(found, "min" if keep == "first" else "max")(values)
     )
-    return kept != rows  # type: ignore[no-any-return]
+    return kept != rows
 
 
 makers.mapped, makers.mapped_numbers, makers.replaced = mapped, mapped_numbers, replaced

@@ -112,7 +112,7 @@ class MemberCall:
     perform: Perform
 
 
-class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into distributed
+class GangPlugin(WorkerPlugin):
     """Makes a worker ready to be a member; its name tells one session's gangs from another's."""
 
     def __init__(self, name: str) -> None:

@@ -79,7 +79,7 @@ def _register_sums(operation: str, function: object, nan_as: int | None = None) 
             node = reductions.without_nan(node, nan_as)
         return _reduced(node, operation, axis, dtype_into(node, dtype, out), out, keepdims, initial, where)
 
-    implements(function)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(reduced)
 
 
 def _reduced(
@@ -111,7 +111,7 @@ def _register_extremes(operation: str, *functions: object, of_numbers: bool = Fa
         options = (axis, flag(keepdims), first_of(initial), mask_of(where))
         return result(reductions.nan_extreme(node, operation, *options), out)
 
-    implements(*functions)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(*functions)(reduced)
 
 
 def _register_truths(operation: str, function: object) -> None:
@@ -120,7 +120,7 @@ def _register_truths(operation: str, function: object) -> None:
     ) -> DistArray:
         return _reduced(expression_of(a), operation, axis, None, out, keepdims, None, where)
 
-    implements(function)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(reduced)
 
 
 def _register_places(operation: str, function: object) -> None:
@@ -130,7 +130,7 @@ def _register_places(operation: str, function: object) -> None:
         node = reductions.extreme_place(expression_of(a), operation, axis, flag(keepdims))
         return result(node, out)
 
-    implements(function)(place)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(place)
 
 
 _register_sums("sum", np.sum)
@@ -193,7 +193,7 @@ def _register_spread(function: object, variance: Callable[..., Expr], takes_root
         node = variance(expression_of(a), axis, flag(keepdims), below, dtype, mask_of(where), center)
         return result(reductions.root(node) if takes_root else node, out)
 
-    implements(function)(spread)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(spread)
 
 
 def _below(ddof: float, correction: object) -> float:

@@ -40,7 +40,7 @@ def _register_running(ufunc: np.ufunc, function: object, nan_as: int | None = No
             node = reductions.without_nan(node, nan_as)
         return result(_along(node, ufunc, axis, dtype_into(node, dtype, out)), out)
 
-    implements(function)(running)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(running)
 
 
 def associative_scan(
@@ -325,7 +325,7 @@ def scan_segments(
     if not exclusive:
         return made
     before = wrap(_from_identity(made.expression, law.start, 0))
-    return np.where(is_first, law.start[()], before)  # type: ignore[return-value]  # recorded
+    return handle_of(np.where(is_first, law.start[()], before))
 
 
 @dataclass(frozen=True, eq=False)
@@ -552,7 +552,7 @@ def _register_cumulative(ufunc: np.ufunc, function: object) -> None:
             found = Concatenate((first, found), place)
         return result(found, out)
 
-    implements(function)(cumulative)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(cumulative)
 
 
 def _along(node: Expr, ufunc: np.ufunc, axis: int | None, dtype: npt.DTypeLike | None) -> Expr:

@@ -325,7 +325,7 @@ def _register(function: object, most: int, skips_nan: bool) -> None:
             return _quantiles(a, axis, keepdims, out, wanted)
         return within(_weighted(a, axis, keepdims, weights, wanted), out)
 
-    implements(function)(quantile)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(quantile)
 
 
 _register(np.quantile, 1, False)

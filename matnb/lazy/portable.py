@@ -204,7 +204,7 @@ def _class_by_value(found: type) -> tuple[Any, ...]:
     return _untracked(cloudpickle.cloudpickle._dynamic_class_reduce(found))
 
 
-class _Namer(cloudpickle.Pickler):
+class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
     """Writes code as what it does, and with a function what it reads."""
 
     def __init__(self, buffer: BytesIO) -> None:
@@ -534,7 +534,7 @@ def _pickled(value: object, named: FunctionReads, left: Mapping[int, tuple[str, 
     return buffer.getvalue()
 
 
-class _Sender(cloudpickle.Pickler):
+class _Sender(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
     """Writes a user's functions, classes and modules by value, and code with its file, which errors name."""
 
     def __init__(

@@ -471,9 +471,9 @@ class NestedArray(RunningValues, NumpyCalls, NDArrayOperatorsMixin):
         self._check_ordered(operation)
         found: Any = self._reduced(operation, np.dtype(np.int64))
         if self._positions is None or not self.num_values:
-            return found
+            return found  # type: ignore[no-any-return]  # operators of arrays give Any
         columns: Any = self._positions[np.maximum(self.offsets[:-1] + found, 0)]
-        return np.where(found < 0, found, columns)
+        return np.where(found < 0, found, columns)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def count(self, axis: int = -1) -> DistArray:
         """Return the length of each segment, int64; of the rows of a sparse matrix their stored entries."""
@@ -487,7 +487,7 @@ class NestedArray(RunningValues, NumpyCalls, NDArrayOperatorsMixin):
         wide = np.result_type(dtype, np.float64)
         total: Any = self._reduced("sum", wide, self._values.astype(wide))
         counts: Any = self.counts
-        return (total / counts).astype(dtype)
+        return (total / counts).astype(dtype)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def var(self, axis: int = -1, *, ddof: float = 0) -> DistArray:
         """Return the variance of each segment, as ``np.var`` with ``ddof``; NaN of an empty one."""
@@ -495,7 +495,7 @@ class NestedArray(RunningValues, NumpyCalls, NDArrayOperatorsMixin):
         real = np.empty(0, mean_dtype(self.dtype)).real.dtype
         squares: Any = self._deviation()
         divisor: Any = np.maximum(self.counts - ddof, 0)
-        return (squares / divisor).astype(real)
+        return (squares / divisor).astype(real)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _deviation(self) -> DistArray:
         # The sum of squared distances from the mean; of complex values what is away from it is made first.
@@ -519,7 +519,7 @@ class NestedArray(RunningValues, NumpyCalls, NDArrayOperatorsMixin):
         OptionError
             For another name or function.
         """
-        return getattr(self, _BY_MONOID[only_monoid(monoid, "reduce")])()
+        return getattr(self, _BY_MONOID[only_monoid(monoid, "reduce")])()  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _check_ordered(self, what: str) -> None:
         if self.dtype.kind == "c":

@@ -137,7 +137,7 @@ def _labels(structure: Structure, segments: DistArray, places: DistArray, what: 
     first: Any = np.where(is_outside, arange(num_values), num_values).min()
     number = int(asked(first.expression, "whether all places are there"))
     if number == num_values:
-        return labels
+        return labels  # type: ignore[no-any-return]  # operators of arrays give Any
     segment = int(segments[number])
     is_segment = 0 <= segment < count
     bound = f", which has length {int(structure.counts[segment]):,}" if is_segment else f" of {count:,}"

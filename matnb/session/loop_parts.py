@@ -145,7 +145,7 @@ class LoopWatch:
     def measured(
         self, owner: int, iteration: int, num_iterations: int, seconds: Mapping[Slot, float]
     ) -> None:
-        """Take what one worker measured; see :class:`matnb.backend.engines.watch_protocol.Watch`."""
+        """Take what one worker measured; see :class:`matnb.backend.engines.protocol.Watch`."""
         self.iteration = max(self.iteration, iteration)
         own: list[dict[int, float]] = [{} for _ in self._watched]
         total = 0.0

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TextIO
 
-import llvmlite.binding
+import llvmlite.binding  # type: ignore[import-untyped]  # it has no types
 import numba
 
 from matnb.blocks.kernels import compiled

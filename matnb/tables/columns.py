@@ -186,7 +186,7 @@ class Column(ColumnOrders):
 
     def notna(self) -> DistArray:
         """Return a boolean mask of values that are there."""
-        return ~self.missing
+        return ~self.missing  # type: ignore[no-any-return]  # operators of arrays give Any
 
     isnull, notnull = isna, notna
 
@@ -283,7 +283,7 @@ class Column(ColumnOrders):
         found: Any = np.isin(self.codes, np.array(numbers, self.codes.dtype))
         if self.may_miss:
             found = found | self.missing if len(there) < len(given) else found & ~self.missing
-        return found
+        return found  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def between(self, left: object, right: object, inclusive: str = "both") -> DistArray:
         """Return a boolean mask of values from ``left`` to ``right``; missing values are not between.
@@ -298,7 +298,7 @@ class Column(ColumnOrders):
             raise OptionError(f"inclusive={inclusive!r}: {suggestion(inclusive, ends, 'choose one of')}")
         x: Any = self._plain()
         low = x >= left if inclusive in ("both", "left") else x > left
-        return low & (x <= right if inclusive in ("both", "right") else x < right)
+        return low & (x <= right if inclusive in ("both", "right") else x < right)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def clip(self, lower: Any = None, upper: Any = None) -> Any:
         """Return the column with values below ``lower`` and above ``upper`` replaced by these."""
@@ -362,7 +362,7 @@ class Column(ColumnOrders):
 
     def duplicated(self, keep: object = "first") -> DistArray:
         """Return a mask of values that come again: all but the "first" or "last", or all (False)."""
-        return makers.duplicated([self._plain()], keep)
+        return makers.duplicated([self._plain()], keep)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     # Statistics
 
@@ -450,7 +450,7 @@ class Column(ColumnOrders):
 
     def mode(self) -> npt.NDArray[Any]:
         """Compute the most frequent values, ascending; several if equally many."""
-        return makers.most_frequent(self)
+        return makers.most_frequent(self)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def corr(self, other: Any, method: str = "pearson") -> float:
         """Compute Pearson's correlation with another column of numbers, of the rows that have both."""
@@ -503,7 +503,7 @@ class Column(ColumnOrders):
 
     def tolist(self) -> list[Any]:
         """Compute the column and return a list."""
-        return self.to_numpy().tolist()
+        return self.to_numpy().tolist()  # type: ignore[no-any-return]  # operators of arrays give Any
 
     to_list = tolist
 
@@ -623,7 +623,7 @@ class OrderedColumn(Column, ABC):
         return self._compared(other, lambda a, b: a == b)
 
     def __ne__(self, other: object) -> DistArray:  # type: ignore[override]
-        return ~(self == other)
+        return ~(self == other)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def __lt__(self, other: object) -> DistArray:
         return self._compared(other, lambda a, b: a < b)
@@ -697,7 +697,7 @@ class TextColumn(HasText, OrderedColumn):
     @property
     def missing(self) -> DistArray:
         """A boolean mask of missing values."""
-        return self.codes < 0
+        return self.codes < 0  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if len(codes) < len(self.labels):  # a few rows of many texts
@@ -705,9 +705,9 @@ class TextColumn(HasText, OrderedColumn):
 
             found = self.labels.take(pyarrow.array(codes, mask=codes < 0)).to_numpy(zero_copy_only=False)
             found[codes < 0] = np.nan  # missing as in pandas: x != x
-            return found
+            return found  # type: ignore[no-any-return]  # operators of arrays give Any
         labels = np.array([*self.labels.to_pylist(), np.nan], object)
-        return labels[codes]
+        return labels[codes]  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _place(self, text: str) -> tuple[int, bool]:
         # How many labels are before a text, and whether it is one of them: labels ascend.
@@ -744,9 +744,9 @@ class TextColumn(HasText, OrderedColumn):
             one, two = self._other(other)
             assert isinstance(two, TextColumn), "as the other is"
             found = compare(one.codes, two.codes)
-            return column_array(found & ~self.missing & ~other.missing)
+            return column_array(found & ~self.missing & ~other.missing)  # type: ignore[no-any-return]  # operators of arrays give Any
         if is_missing_value(other):
-            return self.codes != self.codes
+            return self.codes != self.codes  # type: ignore[no-any-return]  # operators of arrays give Any
         if not isinstance(other, str):
             raise DTypeError(
                 f"a column of text cannot be compared with {shown_value(other)}: give a string, or a column "
@@ -755,7 +755,7 @@ class TextColumn(HasText, OrderedColumn):
         # The place between two labels stands for a text that is none of them.
         below, is_there = self._place(other)
         found = compare(self.codes, below if is_there else below - 0.5)
-        return found if not self.may_miss else found & ~self.missing
+        return found if not self.may_miss else found & ~self.missing  # type: ignore[no-any-return]  # operators of arrays give Any
 
     # Numbers and times
 
@@ -795,7 +795,7 @@ class TextColumn(HasText, OrderedColumn):
         if decimal is None and thousands is None:
             self._warn_of_points(texts, "to_float")
         values = found.to_numpy(zero_copy_only=False)
-        return column_array(asarray(np.append(values, np.nan))[self.codes], self.name)
+        return column_array(asarray(np.append(values, np.nan))[self.codes], self.name)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def to_int(
         self, decimal: str | None = None, thousands: str | None = None, errors: str = "raise"
@@ -825,7 +825,7 @@ class TextColumn(HasText, OrderedColumn):
         numbers = found.fill_null(0).to_numpy()
         values: Any = asarray(np.append(numbers, np.zeros(1, numbers.dtype)))
         if not gone.any() and not self.may_miss:
-            return column_array(values[self.codes], self.name)
+            return column_array(values[self.codes], self.name)  # type: ignore[no-any-return]  # operators of arrays give Any
         mask: Any = asarray(np.append(gone, [True]))
         return makers.masked(values[self.codes], mask[self.codes])
 

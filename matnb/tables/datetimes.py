@@ -141,11 +141,11 @@ class TimeMethods:
 
     def month_name(self) -> TextColumn:
         """Return the names of months, in English."""
-        return self._column.month.map(dict(enumerate(_MONTHS, 1)))
+        return self._column.month.map(dict(enumerate(_MONTHS, 1)))  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def day_name(self) -> TextColumn:
         """Return the names of days of the week, in English."""
-        return self._column.weekday.map(dict(enumerate(_DAYS)))
+        return self._column.weekday.map(dict(enumerate(_DAYS)))  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def normalize(self) -> TimeColumn:
         """Return the times at midnight."""
@@ -173,7 +173,7 @@ class TimeMethods:
             For durations.
         """
         self._column._check("datetime", "strftime")
-        return self._column.map(
+        return self._column.map(  # type: ignore[no-any-return]  # operators of arrays give Any
             lambda when: (when if hasattr(when, "strftime") else when.astype("M8[us]").item()).strftime(
                 date_format
             )

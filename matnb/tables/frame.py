@@ -247,7 +247,7 @@ class FrameMethods:
         made: Any = self
         for name, one in columns.items():
             made = made.with_columns(**{name: one(made) if callable(one) else one})
-        return made
+        return made  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def rename(
         self: _Frame, mapper: Any = None, columns: Any = None, axis: Any = None, errors: str = "ignore"
@@ -302,12 +302,12 @@ class FrameMethods:
                 'drop leaves out columns, as in t.drop(columns=["tip"]); t[mask] and t[start:stop] keep rows'
             )
         out = self._named(names)
-        return self[[name for name in self.columns if name not in out]]
+        return self[[name for name in self.columns if name not in out]]  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def select(self: _Frame, *names: Any) -> Table:
         """Return a table of some columns, given their names or lists of names."""
         listed = [name for one in names for name in ([one] if isinstance(one, str) else one)]
-        return self[listed]
+        return self[listed]  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def select_dtypes(self: _Frame, include: Any = None, exclude: Any = None) -> Table:
         """Return the columns of some kinds.
@@ -325,7 +325,7 @@ class FrameMethods:
 
         if include is None and exclude is None:
             raise OptionError('select_dtypes: give include="number", or exclude')
-        return self[
+        return self[  # type: ignore[no-any-return]  # operators of arrays give Any
             [
                 name
                 for name, one in self.items()
@@ -450,9 +450,9 @@ class FrameMethods:
         (array([7., 6.]), ('fare',))
         """
         if axis in (0, "index"):
-            return RowsByPlace(self)[indices]
+            return RowsByPlace(self)[indices]  # type: ignore[no-any-return]  # operators of arrays give Any
         if axis in (1, "columns"):
-            return RowsByPlace(self)[:, list(indices)]
+            return RowsByPlace(self)[:, list(indices)]  # type: ignore[no-any-return]  # operators of arrays give Any
         raise OptionError(f"take: axis={axis!r}: give 0 for rows, or 1 for columns")
 
     # Statistics

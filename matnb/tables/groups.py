@@ -410,12 +410,12 @@ def _of_groups(table: Table, known: Keyed, name: str, method: str, q: float = 0.
         return _spread(groups, values, method)
     found: Any = groups.quantile(values, q) if method == "quantile" else getattr(groups, method)(values)
     if method == "nunique":
-        return found
+        return found  # type: ignore[no-any-return]  # operators of arrays give Any
     if mask is not None and method in ("min", "max", "first", "last"):
         return _unless_empty(column, found, groups.count() == 0)
     if isinstance(column, TextColumn | TimeColumn):
         return column._like(found, may_miss=False)
-    return found
+    return found  # type: ignore[no-any-return]  # operators of arrays give Any
 
 
 def _of_times(column: TimeColumn, groups: GroupBy, values: Any, method: str, q: float) -> TimeColumn:

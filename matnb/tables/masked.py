@@ -151,7 +151,7 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
         **options
             Of columns of text; numbers are as they are.
         """
-        return column_array(np.where(self._gone, np.nan, self.codes.astype(np.float64)), self.name)
+        return column_array(np.where(self._gone, np.nan, self.codes.astype(np.float64)), self.name)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def to_int(self, **options: object) -> MaskedColumn:
         """Return the values as whole numbers, which they are; options are those of columns of text."""
@@ -180,17 +180,17 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
                 f"a column of {self._word()} picks no rows: compare it, as in t[{self.name!r}] > 0; "
                 "fillna makes numbers of rows of it"
             )
-        return self._truth()
+        return self._truth()  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def present(self) -> DistArray:
         """Return the values that are not missing; their number is computed immediately."""
-        return column_array(self.codes[~self._gone], self.name)
+        return column_array(self.codes[~self._gone], self.name)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return codes
 
     def _complete(self) -> DistArray:
-        return column_array(self.codes, self.name)
+        return column_array(self.codes, self.name)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _chosen(self, where: DistArray, other: Any) -> Any:
         if is_missing_value(other):

@@ -52,13 +52,13 @@ class NumberColumn(Column):
     def missing(self) -> DistArray:
         """A boolean mask of missing values."""
         codes: Any = self.codes
-        return codes != codes
+        return codes != codes  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return codes
 
     def _plain(self) -> DistArray:
-        return column_array(self.codes)
+        return column_array(self.codes)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _complete(self) -> DistArray:
         return self._plain()
@@ -210,7 +210,7 @@ def times_of_numbers(column: Column, format: str | None, errors: str, unit: str 
         raise OptionError('to_datetime of numbers: give format="%Y%m%d", or unit="s" for seconds since 1970')
     if unit is None:
         whole = column if column.dtype.kind != "f" else as_column(column.codes.astype("Int64"))
-        return whole.map(str).to_datetime(format, errors)
+        return whole.map(str).to_datetime(format, errors)  # type: ignore[no-any-return]  # operators of arrays give Any
     if unit not in PER_DAY:
         raise OptionError(f"unit={unit!r}; {suggestion(unit, PER_DAY)}")
     made: Any = column.codes
@@ -247,7 +247,7 @@ def whole_numbers(block: npt.NDArray[Any], kind: str, missing: bool) -> npt.NDAr
         )
     if (is_beyond := (cut < low) | (cut >= end)).any():  # doubles hold both ends exactly
         raise OptionError(f"{cut[is_beyond][0]} is beyond the numbers of {kind}: choose another dtype")
-    return cut.astype(dtype)
+    return cut.astype(dtype)  # type: ignore[no-any-return]  # operators of arrays give Any
 
 
 makers.numbers, makers.times_of_numbers = NumberColumn, times_of_numbers

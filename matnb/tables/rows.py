@@ -61,7 +61,7 @@ def at_places(column: AnyColumn, places: Any, may_miss: bool = False) -> AnyColu
     found = look_up(column, places, 0, may_miss)
     if may_miss and column.dtype.kind in "biu":
         return MaskedColumn(found, places < 0)
-    return found
+    return found  # type: ignore[no-any-return]  # operators of arrays give Any
 
 
 def repeated(column: AnyColumn, counts: Any) -> AnyColumn:
@@ -214,7 +214,7 @@ def order_of(
     order: Any = argsort(keys[-1])
     for key in reversed(keys[:-1]):
         order = look_up(order, argsort(look_up(key, order)))
-    return order
+    return order  # type: ignore[no-any-return]  # operators of arrays give Any
 
 
 makers.sort_keys = sort_keys

@@ -347,7 +347,7 @@ class TextMethods:
     # How the rows get what the distinct texts give
 
     def _labels(self) -> list[Any]:
-        return self._column.labels.to_pylist()
+        return self._column.labels.to_pylist()  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _by_arrow(self, function: str, *arguments: str, **options: int) -> TextColumn:
         from pyarrow import compute

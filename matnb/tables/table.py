@@ -405,7 +405,7 @@ class Table(FrameMethods):
         if not names:
             raise OptionError("to_matrix: give at least one column")
         made: Any = np.stack([asarray(self[name]) for name in names], axis=1)
-        return made
+        return made  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def __matnb_array__(self) -> DistArray:
         return self.to_matrix()

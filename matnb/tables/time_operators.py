@@ -36,23 +36,23 @@ class HasTimeOperators:
 
     def __neg__(self: Any) -> TimeColumn:
         self._check("timedelta", "-x")
-        return self._like(-self.codes)
+        return self._like(-self.codes)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def __pos__(self: Any) -> TimeColumn:
         self._check("timedelta", "+x")
-        return self
+        return self  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def abs(self: Any) -> TimeColumn:
         """Return durations without their sign."""
         self._check("timedelta", "abs")
-        return self._like(abs(self.codes))
+        return self._like(abs(self.codes))  # type: ignore[no-any-return]  # operators of arrays give Any
 
     __abs__ = abs
 
     def __add__(self: Any, other: object) -> TimeColumn:
         length = _length_of(other)
         if length is not None:
-            return self._moved(length, 1)
+            return self._moved(length, 1)  # type: ignore[no-any-return]  # operators of arrays give Any
         if self.word == "timedelta" and (times := _times_beside(self, other)) is not None:
             return times._moved(self, 1)
         raise DTypeError(
@@ -64,7 +64,7 @@ class HasTimeOperators:
     def __sub__(self: Any, other: object) -> TimeColumn:
         length = None if self.word == "datetime" and _is_nat(other) else _length_of(other)
         if length is not None:
-            return self._moved(length, -1)
+            return self._moved(length, -1)  # type: ignore[no-any-return]  # operators of arrays give Any
         if self.word == "timedelta":
             raise DTypeError(
                 f"{shown_value(other)} cannot be subtracted from a column of {self._word()}: give a duration"
@@ -79,7 +79,7 @@ class HasTimeOperators:
                 )
             return -_since(self, other)
         if (length := _length_of(other)) is not None:
-            return (-self)._moved(length, 1)
+            return (-self)._moved(length, 1)  # type: ignore[no-any-return]  # operators of arrays give Any
         if (times := _times_beside(self, other)) is None:
             raise DTypeError(
                 f"a column of {self._word()} cannot be subtracted from {shown_value(other)}: give a time or "
@@ -105,7 +105,7 @@ class HasTimeOperators:
         return one._or_nan(one.codes / float(length / np.timedelta64(1, unit)))  # type: ignore[call-overload]
 
     def __rtruediv__(self: Any, other: object) -> DistArray:
-        return _durations(self, other) / self
+        return _durations(self, other) / self  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def __floordiv__(self: Any, other: object) -> Any:
         if self.word != "timedelta" or _length_of(other) is None:
@@ -137,7 +137,7 @@ class HasTimeOperators:
             may_miss = self.may_miss or other.may_miss
             return makers.times(self._kept(made, one, two), self.word, one.unit, may_miss, self.zone)
         if np.isnat(other):
-            return self._like(self.codes * 0 + NO_TIME, True)
+            return self._like(self.codes * 0 + NO_TIME, True)  # type: ignore[no-any-return]  # operators of arrays give Any
         unit = finer(self.unit, stored_unit(np.datetime_data(other.dtype)[0]))
         one = self.to_unit(unit)
         count = int(other.astype(f"timedelta64[{unit}]").astype(np.int64))

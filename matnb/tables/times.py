@@ -145,7 +145,7 @@ class TimeColumn(HasTimes, HasTimeOperators, OrderedColumn):
     @property
     def missing(self) -> DistArray:
         """A boolean mask of missing values."""
-        return self.codes == NO_TIME
+        return self.codes == NO_TIME  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if not self.zone:
@@ -359,16 +359,16 @@ class TimeColumn(HasTimes, HasTimeOperators, OrderedColumn):
             raise DTypeError(f"a column of {self._word()} cannot be compared with one of {other._word()}")
         one, two = self._other(other)
         if isinstance(two, int) and two == NO_TIME:
-            return self.codes != self.codes
+            return self.codes != self.codes  # type: ignore[no-any-return]  # operators of arrays give Any
         found = compare(one.codes, two if isinstance(two, int) else two.codes)
         for column in (one, two):
             if isinstance(column, TimeColumn) and column.may_miss:
                 found = found & ~column.missing
-        return found
+        return found  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def total_seconds(self) -> DistArray:
         """Return durations in seconds, float64; NaN for missing values."""
-        return self / np.timedelta64(1, "s")
+        return self / np.timedelta64(1, "s")  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _or_nan(self, made: Any) -> Any:
         return column_array(np.where(self.missing, np.nan, made) if self.may_miss else made)
@@ -428,7 +428,7 @@ class TimeColumn(HasTimes, HasTimeOperators, OrderedColumn):
         self._check("datetime", name)
         found = make()
         if not self.may_miss:
-            return found
+            return found  # type: ignore[no-any-return]  # operators of arrays give Any
         return MaskedColumn(handle_of(np.where(self.missing, 0, found)), self.missing)
 
     def _within_day(self, large: int, small: int) -> Any:

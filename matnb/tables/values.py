@@ -307,11 +307,11 @@ def duplicated(columns: list[DistArray | Column], keep: object) -> DistArray:
         return asarray(np.zeros(length, np.bool_))
     groups, rows = alike(columns), arange(length)
     if keep is False:
-        return groups.transform(rows, lambda found, _: found.count()) > 1
+        return groups.transform(rows, lambda found, _: found.count()) > 1  # type: ignore[no-any-return]  # operators of arrays give Any
     kept = groups.transform(
         rows, lambda found, values: getattr(found, "min" if keep == "first" else "max")(values)
     )
-    return kept != rows
+    return kept != rows  # type: ignore[no-any-return]  # operators of arrays give Any
 
 
 makers.mapped, makers.mapped_numbers, makers.replaced = mapped, mapped_numbers, replaced

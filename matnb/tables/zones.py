@@ -111,7 +111,7 @@ def _candidates(walls: Any, unit: str, zone: str) -> tuple[Any, Any, Any, Any, A
 def shown_twice(walls: npt.NDArray[np.int64], *, unit: str, zone: str) -> npt.NDArray[np.bool_]:
     """Return where clocks of a zone show times twice."""
     early, late, is_early, is_late, _ = _candidates(np.where(walls == NO_TIME, 0, walls), unit, zone)
-    return is_early & is_late & (early != late) & (walls != NO_TIME)
+    return is_early & is_late & (early != late) & (walls != NO_TIME)  # type: ignore[no-any-return]  # operators of arrays give Any
 
 
 def localized(

@@ -112,7 +112,7 @@ class MemberCall:
     perform: Perform
 
 
-class GangPlugin(WorkerPlugin):
+class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # it has no types
     """Makes a worker ready to be a member; its name tells one session's gangs from another's."""
 
     def __init__(self, name: str) -> None:

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numba
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]  # it has no types
 from numba import types
 from numba.core import event
 from numba.core.caching import IndexDataCacheFile
@@ -27,7 +27,7 @@ _IMPORT = re.compile(r"^(?:from|import)\s[^(\n]*(?:\([^)]*\))?", re.MULTILINE)
 _WORD = re.compile(r"\w+")
 
 
-class _MachineCodes(event.Listener):
+class _MachineCodes(event.Listener):  # type: ignore[misc]  # it has no types
     # How many machine codes this process has made or read from disk: asked for twice a task. And how many
     # loops it began to compile, which compile the loops that they call, and whether it compiles now.
 
@@ -82,7 +82,7 @@ def compiled(function: Loop) -> Loop:
     return compiled_loop
 
 
-class _CodeFiles(IndexDataCacheFile):
+class _CodeFiles(IndexDataCacheFile):  # type: ignore[misc]  # it has no types
     # The files of a loop's machine code. Two processes that make different codes of a loop at one time may
     # take the same name for them, and Numba believes the name: code of other dtypes would be called.
     # So each file says itself what it holds.

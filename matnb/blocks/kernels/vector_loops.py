@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]  # it has no types
 from numba.core import types
 from numba.core.base import BaseContext
 from numba.core.cgutils import alloca_once_value, for_range

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import sqrt
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]  # it has no types
 from numba import types
 from numba.extending import intrinsic
 

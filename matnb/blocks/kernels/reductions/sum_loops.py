@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]  # it has no types
 from numba.core import types
 from numba.core.base import BaseContext
 from numba.core.typing import Signature

@@ -28,6 +28,7 @@ from matnb.lazy.creation import arange, asarray, coo_array, eye, full, linspace,
 from matnb.lazy.foreign_names import CUT as _CUT
 from matnb.lazy.foreign_names import QCUT as _QCUT
 from matnb.lazy.functions.grouping import GroupBy, groupby, scatter_reduce
+from matnb.lazy.functions.indexing import dynamic_slice, dynamic_update_slice
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.functions.mapping import map_blocks, reduce_blocks, replicated
 from matnb.lazy.functions.namespace import numpy_names as _numpy_names
@@ -36,7 +37,6 @@ from matnb.lazy.functions.plots import plot, spy
 from matnb.lazy.functions.reductions import reduce
 from matnb.lazy.functions.scanning import associative_scan, scan
 from matnb.lazy.functions.sliding import rolling
-from matnb.lazy.indexing.dynamic import dynamic_slice, dynamic_update_slice
 from matnb.lazy.loop import cond, iterate, iteration
 from matnb.lazy.registry import METHODS as _METHODS
 from matnb.lazy.registry import SPARSE_METHODS as _SPARSE_METHODS
@@ -64,11 +64,11 @@ from matnb.simulation.clock import Cluster
 from matnb.simulation.simulate import simulate
 from matnb.tables import writing as _writing  # noqa: F401 - what reads and writes tables
 from matnb.tables.columns import Column, TextColumn
+from matnb.tables.concatenation import concat
 from matnb.tables.datetimes import TimeMethods
 from matnb.tables.groups import TableGroups
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pivots import Pivot
-from matnb.tables.sorting import concat
 from matnb.tables.strings import SplitText as _SplitText
 from matnb.tables.strings import TextMethods
 from matnb.tables.summaries import Record

@@ -24,7 +24,8 @@ from matnb.expr.traverse import ExprGraph, Rewritten, Uses, rewrite
 from matnb.io.files import File
 from matnb.io.source import Piece, PlainSource, Source, SourceFacts, reader
 from matnb.io.whole import WholeFile
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, wrap
+from matnb.lazy.handles import expression_of
 from matnb.lazy.loop import converging
 from matnb.lazy.registry import METHODS, SPARSE_METHODS, implements, writes
 from matnb.lazy.tree import flatten, register_container, unflatten

@@ -24,9 +24,10 @@ import distributed.utils
 import hypothesis
 import leaks
 import pytest
+from _pytest.mark import ParameterSet
 from distributed import Security
+from kinds import session_wanted, started
 
-import matnb as mn
 from matnb.blocks.kernels import compiled
 from matnb.expr.nodes import Expr
 from matnb.plan import program_cache
@@ -35,6 +36,7 @@ from matnb.program.check import check_plan, check_program
 from matnb.program.plan import Plan
 from matnb.program.writer import PlanWriter
 from matnb.session import current
+from matnb.session.session import Session
 
 PROJECT = Path(__file__).parents[1]
 OUTER_TEMPORARY = pytest.StashKey[tuple[str | None, str]]()
@@ -211,9 +213,51 @@ def chromium() -> str:
     return found
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    mark = metafunc.definition.get_closest_marker("session")
+    if mark is None:
+        return
+    params = [one if isinstance(one, ParameterSet) else pytest.param(one) for one in mark.args]
+    metafunc.parametrize(
+        "module_session",
+        [
+            pytest.param(
+                session_wanted(kind, tuple(mark.kwargs.items())),
+                marks=marks or ([pytest.mark.cluster] if "processes" in kind else []),
+                id=pytest.HIDDEN_PARAM if len(params) == 1 else kind,
+            )
+            for (kind,), marks, _ in params
+        ],
+        indirect=True,
+        scope="module",
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def module_session(request: pytest.FixtureRequest) -> Iterator[tuple[str, Session] | None]:
+    """Start what a module's mark names, or a test's: `pytest.mark.session("two workers", memo="off")`."""
+    wanted = getattr(request, "param", None)
+    if wanted is None:
+        yield None
+        return
+    with started(wanted.kind, **dict(wanted.options)) as session:
+        yield wanted.kind, session
+
+
+@pytest.fixture(scope="module")
+def session(module_session: tuple[str, Session]) -> Session:
+    """Return the session that the mark names."""
+    return module_session[1]
+
+
+@pytest.fixture(scope="module")
+def kind(module_session: tuple[str, Session]) -> str:
+    """Return the kind of the session that the mark names."""
+    return module_session[0]
+
+
 @pytest.fixture(scope="module")
 def interpreter() -> Iterator[None]:
-    """Start a session whose engine is the interpreter, for tests that ask handles for values."""
-    with mn.start(workers=1, threads=1, engine="interpret"):
+    """Start a session whose engine is the interpreter, for single tests that ask handles for values."""
+    with started("interpreter"):
         yield
-    mn.stop()

@@ -14,8 +14,7 @@ from written import written
 
 from matnb.backend.gang.iteration_boundary import Listener
 from matnb.backend.gang.mailbox import Keeper, Mailbox, Tag
-from matnb.backend.gang.performer import Performed
-from matnb.backend.tasks.worker import Failed, TaskFailed
+from matnb.backend.tasks.worker import Failed, Report, TaskFailed
 from matnb.blocks.formats import Block, Csr, Dense, Empty, csr_block, freeze
 from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.program.kinds import PRODUCT
@@ -75,7 +74,7 @@ class Relay:
         begin: int = 0,
         told: Callable[[int, float], None] | None = None,
         listener: Listener | None = None,
-    ) -> Performed:
+    ) -> Report:
         active.add(mailbox.owner)
         try:
             return self._perform(registers, mailbox, keeper, begin, told)
@@ -89,7 +88,7 @@ class Relay:
         keeper: Keeper | None,
         begin: int,
         told: Callable[[int, float], None] | None,
-    ) -> Performed:
+    ) -> Report:
         owner, members = mailbox.owner, mailbox.members
         following = members[(members.index(owner) + 1) % len(members)]
         inbox = Inbox(mailbox)
@@ -108,7 +107,13 @@ class Relay:
             if told is not None:
                 told(number + 1, 0.0)
             time.sleep(self.pause_seconds)
-        return Performed({f"y{owner}": freeze(Dense(value))}, (), self.rounds, 0, ())
+        return report_of(owner, {f"y{owner}": freeze(Dense(value))}, self.rounds)
+
+
+def report_of(owner: int, blocks: Mapping[str, Block], iterations: int = 0) -> Report:
+    """Return the report of a member that leaves some blocks."""
+    counts = {name: (block.nnz, block.nbytes) for name, block in blocks.items()}
+    return Report(owner, blocks, counts=counts, iterations=iterations)
 
 
 def relayed(rounds: int, num_members: int) -> list[float]:
@@ -154,7 +159,7 @@ def exchange_all(
     begin: int = 0,
     told: Callable[[int, float], None] | None = None,
     listener: Listener | None = None,
-) -> Performed:
+) -> Report:
     """Send every kind of block from the first member to the second, who subscribes late.
 
     Each block is sent twice, and overwritten when it is acknowledged.
@@ -168,7 +173,7 @@ def exchange_all(
             for array in _arrays(own):
                 array[...] = 0
             assert not acknowledged[number].acquire(timeout=0), f"{name} is acknowledged twice"
-        return Performed({"y0": Dense(np.zeros(1))}, (), 0, 0, ())
+        return report_of(mailbox.owner, {"y0": Dense(np.zeros(1))})
     time.sleep(0.2)
     inbox = Inbox(mailbox)
     come = {name: inbox.take((number, name)) for number, name in enumerate(SENT)}
@@ -181,7 +186,7 @@ def exchange_all(
             assert array.flags.f_contiguous == other.flags.f_contiguous or not other.flags.forc
             assert not array.flags.writeable
     assert threading.current_thread().name not in inbox.threads
-    return Performed({"y1": Dense(np.ones(1))}, (), 0, 0, ())
+    return report_of(mailbox.owner, {"y1": Dense(np.ones(1))})
 
 
 def _writable(block: Block) -> Block:
@@ -213,7 +218,7 @@ def break_down(
     begin: int = 0,
     told: Callable[[int, float], None] | None = None,
     listener: Listener | None = None,
-) -> Performed:
+) -> Report:
     """Fail on the last member in a way that is not a task's, while the others wait."""
     if mailbox.owner == mailbox.members[-1]:
         raise ZeroDivisionError("by the performer itself")

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from matnb.backend.gang.mailbox import Aborted
-from matnb.backend.gang.performer import Performed, perform
-from matnb.backend.tasks.worker import TaskFailed
+from matnb.backend.gang.performer import perform
+from matnb.backend.tasks.worker import Report, TaskFailed
 from matnb.blocks.formats import Block, Csr, Dense, freeze
 from matnb.program.program import Program
 
@@ -95,9 +95,9 @@ def perform_all(
     num_threads: int = 2,
     keepers: Mapping[int, Any] | None = None,
     **options: Any,
-) -> dict[int, Performed]:
+) -> dict[int, Report]:
     """Run a program on all members, and return what each leaves; raises what the first to fail raised."""
-    found: dict[int, Performed] = {}
+    found: dict[int, Report] = {}
     failures: list[BaseException] = []
     with Post(members) as post:
 
@@ -120,6 +120,6 @@ def perform_all(
     return found
 
 
-def results_of(found: Mapping[int, Performed]) -> dict[str, Block]:
+def results_of(found: Mapping[int, Report]) -> dict[str, Block]:
     """Return the results of all members."""
-    return {name: block for one in found.values() for name, block in one.registers.items()}
+    return {name: block for one in found.values() for name, block in one.values.items()}

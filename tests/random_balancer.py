@@ -116,8 +116,8 @@ class Restless:
         return cuts, tuple(sorted(self._random.choice(alive) for _ in cuts[1:]))
 
     def _laid_out(self, node: Expr, entry: Entry, cuts: tuple[int, ...], owners: tuple[int, ...]) -> Entry:
-        engine = self._session._engine
-        value = whole(node, entry.stored.layout, engine.gather(entry.futures, entry.stored.layout.owners))
+        blocks = self._session._engine.blocks
+        value = whole(node, entry.stored.layout, blocks.gather(entry.futures, entry.stored.layout.owners))
         grid = Grid((cuts, *((0, length) for length in node.shape[1:])))
-        stored, futures = engine.ship_array(value, Layout(grid, owners))
+        stored, futures = blocks.ship_array(value, Layout(grid, owners))
         return Entry(stored, futures)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from cell_programs import random_cell
@@ -21,11 +19,7 @@ from matnb.ops.interpret import interpret
 pytestmark = pytest.mark.filterwarnings("ignore::matnb.errors.LostWriteWarning")
 
 RELAXED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-ENGINES = {
-    "threads": {"workers": 1, "threads": 2},
-    "workers": {"workers": 3, "threads": 1},
-    "processes": {"workers": 2, "threads": 1, "processes": True},
-}
+ON_EACH = pytest.mark.session("two threads", "three workers", "processes")
 seeds, sizes = st.integers(0, 2**31), st.integers(1, 60)
 # All passes in half of the runs, some of them in the others.
 subsets = st.one_of(
@@ -34,16 +28,6 @@ subsets = st.one_of(
         lambda places: tuple(passes.PASSES[place] for place in sorted(places))
     ),
 )
-
-
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(one, marks=[pytest.mark.cluster] if one == "processes" else []) for one in ENGINES],
-)
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    with mn.start(**ENGINES[request.param]):
-        yield request.param
-    mn.stop()
 
 
 def dense(value: object) -> np.ndarray:
@@ -77,10 +61,11 @@ def test_every_subset_of_the_passes_keeps_the_meaning(seed: int, size: int, data
             np.testing.assert_allclose(value, pair.theirs, rtol=1e-4, atol=1e-4, err_msg=cell.text)
 
 
+@ON_EACH
 @settings(max_examples=20, suppress_health_check=RELAXED)
 @given(seeds, sizes, st.booleans(), subsets)
 def test_cells_mean_what_numpy_means(
-    engine: str, seed: int, size: int, all_at_once: bool, chosen: tuple[passes.PassEntry, ...]
+    seed: int, size: int, all_at_once: bool, chosen: tuple[passes.PassEntry, ...]
 ) -> None:
     cell = random_cell(seed, size)
     with pytest.MonkeyPatch.context() as patch:
@@ -91,11 +76,12 @@ def test_cells_mean_what_numpy_means(
             check(pair.mine, pair.theirs, f"float32 {cell.text}")
 
 
+@ON_EACH
 @settings(max_examples=12, suppress_health_check=RELAXED)
 @given(seeds, sizes, subsets)
 @example(227490617, 46, passes.PASSES)  # blocks of no rows that are cut out of others
 def test_cells_mean_the_same_inside_a_loop(
-    engine: str, seed: int, size: int, chosen: tuple[passes.PassEntry, ...]
+    seed: int, size: int, chosen: tuple[passes.PassEntry, ...]
 ) -> None:
     cell = random_cell(seed, size)
     pairs = [pair for pair in cell.pairs if not pair.mine.sparse][-5:]

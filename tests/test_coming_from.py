@@ -152,12 +152,7 @@ _DIFFERENCE = re.compile(r"^\| `(.+?)` \| `(.+?)` \| .+ \|$", re.MULTILINE)
 _DIFFERENCES = PAGE.read_text(encoding="utf-8").partition("<!-- differences from networkx -->")[2]
 DIFFERENCES = _DIFFERENCE.findall(_DIFFERENCES.partition("<!-- end -->")[0])
 
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1, processes=False):
-        yield
-    mn.stop()
+ONE_THREAD = pytest.mark.session("one thread")
 
 
 def compared(value: Any, graph: networkx.Graph) -> Any:
@@ -179,6 +174,7 @@ def compared(value: Any, graph: networkx.Graph) -> Any:
     return np.array([values[vertex] for vertex in graph])
 
 
+@ONE_THREAD
 @pytest.mark.parametrize(("there", "here"), DIFFERENCES, ids=[there for there, _ in DIFFERENCES])
 def test_where_defaults_differ_the_page_says_what_gives_the_same(
     there: str, here: str, session: None, tmp_path: Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,13 +13,6 @@ import scipy.sparse as sp
 import matnb as mn
 from matnb.errors import ConvergenceWarning
 
-ENGINES = {
-    "interpret": {"engine": "interpret"},
-    "dask": {"engine": "dask", "workers": 2, "threads": 1},
-    "threads": {"engine": "gang", "workers": 1, "threads": 2},
-    "workers": {"engine": "gang", "workers": 3, "threads": 1},
-    "processes": {"engine": "gang", "workers": 2, "threads": 1, "processes": True},
-}
 N = 40
 GRAPH = sp.random_array((N, N), density=0.1, rng=np.random.default_rng(1), format="csr")
 DEFINITE = sp.diags_array([-np.ones(N - 1), 2.01 * np.ones(N), -np.ones(N - 1)], offsets=[-1, 0, 1]).tocsr()
@@ -45,14 +38,9 @@ ALGORITHMS: dict[str, Callable[[int], object]] = {
 }
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(one, marks=[pytest.mark.cluster] if one == "processes" else []) for one in ENGINES],
+pytestmark = pytest.mark.session(
+    "interpreter", "dask: two workers", "gang: two threads", "gang: three workers", "gang: processes"
 )
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    with mn.start(**ENGINES[request.param]):
-        yield request.param
-    mn.stop()
 
 
 def said_by(work: Callable[[], object]) -> list[warnings.WarningMessage]:
@@ -63,7 +51,7 @@ def said_by(work: Callable[[], object]) -> list[warnings.WarningMessage]:
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_an_algorithm_says_once_that_it_has_not_converged(engine: str, name: str) -> None:
+def test_an_algorithm_says_once_that_it_has_not_converged(name: str) -> None:
     results = list(ALGORITHMS[name](1))  # type: ignore[call-overload]  # named tuples
     (said,) = said_by(lambda: mn.compute(*results))
     assert said.category is ConvergenceWarning
@@ -75,11 +63,11 @@ def test_an_algorithm_says_once_that_it_has_not_converged(engine: str, name: str
 
 
 @pytest.mark.parametrize("name", ["cg", "hits", "pagerank"])
-def test_one_that_converges_says_nothing(engine: str, name: str) -> None:
+def test_one_that_converges_says_nothing(name: str) -> None:
     assert said_by(lambda: mn.compute(*ALGORITHMS[name](2000))) == []  # type: ignore[misc]  # named tuples
 
 
-def test_one_that_converges_in_its_last_iteration_says_nothing(engine: str) -> None:
+def test_one_that_converges_in_its_last_iteration_says_nothing() -> None:
     taken = int(mn.graph.hits(GRAPH, tolerance=1e-4).iterations)
     assert taken > 2
     assert said_by(lambda: mn.graph.hits(GRAPH, 1e-4, max_iterations=taken).hubs.compute()) == []
@@ -87,7 +75,7 @@ def test_one_that_converges_in_its_last_iteration_says_nothing(engine: str) -> N
     assert f"after {taken - 1} iterations" in str(said.message)
 
 
-def test_the_best_so_far_is_there_where_warnings_are_errors(engine: str) -> None:
+def test_the_best_so_far_is_there_where_warnings_are_errors() -> None:
     x, info = mn.linalg.cg(DEFINITE, B, maxiter=3)
     with pytest.raises(ConvergenceWarning, match=r"^cg has not converged after 3 iterations; .* maxiter"):
         x.compute()
@@ -96,7 +84,7 @@ def test_the_best_so_far_is_there_where_warnings_are_errors(engine: str) -> None
     assert int(info) == count == 3
 
 
-def test_what_another_thread_computed_is_said_on_the_main_one(engine: str) -> None:
+def test_what_another_thread_computed_is_said_on_the_main_one() -> None:
     x = mn.linalg.cg(DEFINITE, B, maxiter=4).x
 
     def wait() -> None:
@@ -109,7 +97,7 @@ def test_what_another_thread_computed_is_said_on_the_main_one(engine: str) -> No
     assert "cg has not converged after 4" in str(said.message)
 
 
-def test_loops_of_a_user_and_loops_inside_of_loops_say_nothing(engine: str) -> None:
+def test_loops_of_a_user_and_loops_inside_of_loops_say_nothing() -> None:
     def step(x: mn.DistArray) -> mn.DistArray:
         return x + mn.linalg.cg(DEFINITE, x, maxiter=2).x
 

@@ -30,7 +30,7 @@ def listed() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {name: set() for name in ROOMS}
     for page in DOCS.glob("api/*.md"):
         for module, names in _LISTED.findall(page.read_text(encoding="utf-8")):
-            found[module] |= set(names.split())
+            found.setdefault(module, set()).update(names.split())
     return found
 
 

@@ -37,6 +37,7 @@ def session(cluster: mn.session.Session, tmp_path: Path, monkeypatch: pytest.Mon
     if mn.active_session() is not cluster:
         mn.stop()
     vars(builtins).pop("_", None)  # where Python keeps the last result shown, IPython shows none of its own
+    cluster.memo.clear()  # what an example shows does not depend on those before it
 
 
 @pytest.mark.usefixtures("session")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,21 +12,7 @@ from programs import programs
 import matnb as mn
 from matnb.ops.interpret import interpret
 
-
-@pytest.fixture(
-    scope="module",
-    params=["interpret", "threads", "workers", pytest.param("processes", marks=pytest.mark.cluster)],
-)
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    options = {
-        "interpret": {"engine": "interpret"},
-        "threads": {"workers": 1, "threads": 2},
-        "workers": {"workers": 3, "threads": 1},
-        "processes": {"workers": 2, "threads": 1, "processes": True},
-    }[request.param]
-    with mn.start(**options):
-        yield request.param
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter", "two threads", "three workers", "processes")
 
 
 def check(mine: object, theirs: np.ndarray, text: str = "") -> None:
@@ -47,7 +31,7 @@ def check(mine: object, theirs: np.ndarray, text: str = "") -> None:
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
-def test_programs_mean_what_numpy_means(engine: str, data: st.DataObject) -> None:
+def test_programs_mean_what_numpy_means(data: st.DataObject) -> None:
     values = data.draw(programs(mn.asarray))
     results = mn.compute(*(pair.mine for pair in values))
     assert len(results) == len(values)
@@ -57,8 +41,8 @@ def test_programs_mean_what_numpy_means(engine: str, data: st.DataObject) -> Non
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
-def test_stored_entries_are_those_of_the_interpreter(engine: str, data: st.DataObject) -> None:
-    if engine == "interpret":
+def test_stored_entries_are_those_of_the_interpreter(kind: str, data: st.DataObject) -> None:
+    if kind == "interpreter":
         pytest.skip("the interpreter is what the others are compared with")
     last = data.draw(programs(mn.asarray))[-1].mine
     if last.sparse:
@@ -71,7 +55,7 @@ def test_stored_entries_are_those_of_the_interpreter(engine: str, data: st.DataO
 @pytest.mark.parametrize("semiring", ["plus_times", "min_plus", "plus_pair", "lor_land"])
 @pytest.mark.parametrize("formats", ["dd", "ds", "sd", "ss", "dv", "sv", "vs"])
 @pytest.mark.parametrize("shape", [(5, 7, 4), (1, 3, 1), (4, 0, 3), (0, 3, 2), (3, 2, 0)])
-def test_semirings(engine: str, semiring: str, formats: str, shape: tuple[int, int, int]) -> None:
+def test_semirings(semiring: str, formats: str, shape: tuple[int, int, int]) -> None:
     rng = np.random.default_rng(0)
     n, k, m = shape
 
@@ -111,7 +95,7 @@ def test_semirings(engine: str, semiring: str, formats: str, shape: tuple[int, i
         )
 
 
-def test_products_of_stacks(engine: str) -> None:
+def test_products_of_stacks() -> None:
     rng = np.random.default_rng(1)
     a, b = rng.random((4, 3, 5)), rng.random((4, 5, 2))
     check(mn.asarray(a, blocks=[2, 2, None]) @ mn.asarray(b, blocks=[4, 1, 1]), a @ b)
@@ -119,7 +103,7 @@ def test_products_of_stacks(engine: str) -> None:
     check(mn.asarray(a[0]) @ mn.asarray(b), a[0] @ b)
 
 
-def test_a_quotient_has_the_entries_of_the_dividend(engine: str) -> None:
+def test_a_quotient_has_the_entries_of_the_dividend() -> None:
     rng = np.random.default_rng(2)
     a, b = (np.where(rng.random((9, 7)) < 0.5, rng.integers(1, 5, (9, 7)), 0).astype(float) for _ in "ab")
     found = (mn.asarray(sp.csr_array(a), blocks=2) / mn.asarray(sp.csr_array(b), blocks=[3, 2])).to_scipy()
@@ -130,7 +114,7 @@ def test_a_quotient_has_the_entries_of_the_dividend(engine: str) -> None:
         np.testing.assert_array_equal(found.data, (a / b)[a != 0])
 
 
-def test_creation(engine: str) -> None:
+def test_creation() -> None:
     check(mn.zeros((3, 4)), np.zeros((3, 4)))
     check(mn.full((3,), 7, blocks=2), np.full(3, 7))
     check(mn.eye(4, 5, k=1, blocks=[2, 2]), np.eye(4, 5, k=1))
@@ -142,7 +126,7 @@ def test_creation(engine: str) -> None:
     np.testing.assert_array_equal(same[0], same[2])
 
 
-def test_every_ufunc_of_numpy(engine: str) -> None:
+def test_every_ufunc_of_numpy() -> None:
     skipped = {"matmul", "vecdot", "matvec", "vecmat", "isnat"}  # products, and dates, which we do not hold
     for name in dir(np):
         ufunc = getattr(np, name)
@@ -165,7 +149,7 @@ def test_every_ufunc_of_numpy(engine: str) -> None:
 
 
 @pytest.mark.parametrize("length", [3, 100_000])  # a constant of the expression, and data in tiles
-def test_the_power_of_a_number_is_numpys(engine: str, length: int) -> None:
+def test_the_power_of_a_number_is_numpys(length: int) -> None:
     values = np.where(np.arange(length) % 2, 3.7, -0.0)
     for exponent in (0.5, -1.0, 2.0, 3.0):
         with np.errstate(all="ignore"):
@@ -177,7 +161,7 @@ def test_the_power_of_a_number_is_numpys(engine: str, length: int) -> None:
 
 
 @pytest.mark.parametrize("blocks", [None, [1, 2], [2, 2]])
-def test_a_sampled_product_of_an_array_with_itself(engine: str, blocks: list[int] | None) -> None:
+def test_a_sampled_product_of_an_array_with_itself(blocks: list[int] | None) -> None:
     rng = np.random.default_rng(2)
     b, m = rng.random((3, 3)), rng.integers(0, 2, (3, 3)).astype(float)
     x, mask = mn.asarray(b, blocks=blocks), mn.asarray(sp.csr_array(m), blocks=[1, 2])

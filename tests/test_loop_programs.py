@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
@@ -13,28 +11,14 @@ from test_engines import check
 
 import matnb as mn
 
-ENGINES = {
-    "interpret": {"engine": "interpret"},
-    "dask": {"engine": "dask", "workers": 1, "threads": 2},
-    "threads": {"engine": "gang", "workers": 1, "threads": 2},
-    "workers": {"engine": "gang", "workers": 3, "threads": 1},
-    "processes": {"engine": "gang", "workers": 2, "threads": 1, "processes": True},
-}
-
-
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(one, marks=[pytest.mark.cluster] if one == "processes" else []) for one in ENGINES],
+pytestmark = pytest.mark.session(
+    "interpreter", "dask: two threads", "gang: two threads", "gang: three workers", "gang: processes"
 )
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    with mn.start(**ENGINES[request.param]):
-        yield request.param
-    mn.stop()
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
-def test_programs_mean_what_numpy_means(engine: str, data: st.DataObject) -> None:
+def test_programs_mean_what_numpy_means(data: st.DataObject) -> None:
     pairs = data.draw(programs(mn.asarray))
     roots = [pair.mine.expression for pair in pairs]
     starts = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -30,11 +30,7 @@ REDUCTIONS: dict[str, Callable[[object], object]] = {
 }
 
 
-@pytest.fixture(scope="module", params=["gang", "dask"])
-def session(request: pytest.FixtureRequest) -> Iterator[mn.session.Session]:
-    with mn.start(workers=2, threads=1, engine=request.param, memo="off") as made:
-        yield made
-    mn.stop()
+pytestmark = pytest.mark.session("gang: two workers", "dask: two workers", memo="off")
 
 
 @pytest.mark.usefixtures("session")

@@ -5,23 +5,15 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import matnb as mn
-
 SCRIPTS = sorted(Path(__file__).with_name("numpy_scripts").glob("*.py"))
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def output(script: Path, text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +13,7 @@ import matnb as mn
 
 DAMPING = 0.85
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=2, threads=1):
-        yield
-    mn.stop()
-
+pytestmark = pytest.mark.session("two workers")
 
 Ranks = Callable[..., np.ndarray]
 

@@ -252,9 +252,9 @@ def _no_label(vertex: object, labels: npt.NDArray[Any], what: str) -> str:
     )
 
 
-def _row(vertex: object, num_vertices: int, what: str) -> int:
+def _row(vertex: Any, num_vertices: int, what: str) -> int:
     try:
-        number = operator.index(vertex)  # type: ignore[arg-type]  # what it cannot take raises
+        number = operator.index(vertex)
     except TypeError:
         raise DTypeError(f"{what} vertex {vertex!r}: a vertex is an integer, the number of its row") from None
     if not 0 <= number < num_vertices:

@@ -525,7 +525,7 @@ class TableSource(PlainSource):
 class ColumnSource(PlainSource):
     """One column of a table: its values, or where they are missing."""
 
-    table: Any  # a TableSource
+    table: TableSource
     place: int
     mask: bool = False
 
@@ -536,7 +536,7 @@ class ColumnSource(PlainSource):
     @property
     def file(self) -> File:
         """The table's."""
-        return self.table.file  # type: ignore[no-any-return]  # a TableSource
+        return self.table.file
 
     def reading(self) -> Any:
         """Return the table, which is read through once for all its columns."""
@@ -548,19 +548,19 @@ class ColumnSource(PlainSource):
 
     def estimated_entries(self) -> int:
         """Return about how many rows there are."""
-        return self.table.estimated_entries() // max(1, len(self.table.picked))  # type: ignore[no-any-return]
+        return self.table.estimated_entries() // max(1, len(self.table.picked))
 
     def pieces(self, count: int) -> tuple[Piece, ...]:
         """Return the table's."""
-        return self.table.pieces(count)  # type: ignore[no-any-return]
+        return self.table.pieces(count)
 
     def parse(self, piece: Piece) -> TablePart:
         """Read a piece of the table."""
-        return self.table.parse(piece)  # type: ignore[no-any-return]
+        return self.table.parse(piece)
 
     def summary(self, parsed: TablePart) -> PartFacts:
         """Return what is known of a piece."""
-        return self.table.summary(parsed)  # type: ignore[no-any-return]
+        return self.table.summary(parsed)
 
     def merge(self, summaries: Sequence[PartFacts]) -> TableContext:
         """Return what is known of the column, where it is read alone."""

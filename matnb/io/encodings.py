@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from matnb.errors import FileFormatError, OptionError
 from matnb.io.files import File
@@ -99,7 +99,7 @@ class _AsUtf8(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: Any) -> int:
         while not self._ready and not self._is_end:
             data = self._stream.read(_READ_BYTES)
             self._is_end = not data

@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from matnb.errors import (
@@ -262,7 +262,7 @@ class _Forward(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: Any) -> int:
         data = self._stream.read(len(buffer))
         buffer[: len(data)] = data
         self._position += len(data)
@@ -502,7 +502,7 @@ class _Ranges(io.RawIOBase):
         self._position = max(0, begin + offset)
         return self._position
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: Any) -> int:
         count = min(len(buffer), self._file.size - self._position)
         if count <= 0:
             return 0

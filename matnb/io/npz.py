@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from math import prod
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -63,7 +63,7 @@ class _Stored(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # as RawIOBase calls it
+    def readinto(self, buffer: Any) -> int:
         room = buffer[: self._stop - self._place]
         self._stream.seek(self._place)  # which members that are read in turns share
         have: int = self._stream.readinto(room)  # type: ignore[attr-defined]  # a file's has it

@@ -6,148 +6,41 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
-from types import EllipsisType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
-from weakref import ref
+from types import EllipsisType, MethodType
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from matnb.blocks.formats import Block, Dense, NumericArray, block_from, to_gcxs, to_numpy, to_scipy
-from matnb.blocks.layout import Layout
+from matnb.blocks.semiring import MONOIDS
 from matnb.errors import DTypeError, NotScalarError, OptionError, ShapeError, UnsupportedError, no_attribute
-from matnb.expr.client_data import given
-from matnb.expr.nodes import Data, Expr
+from matnb.expr.nodes import Expr
 from matnb.lazy import lost_writes, reductions, small_parts, ufuncs
-from matnb.lazy.element_reads import chunks_of, note_iteration, value_of
-from matnb.lazy.evaluator import evaluator, shown
+from matnb.lazy.element_reads import chunks_of, note_iteration
+from matnb.lazy.evaluator import shown
 from matnb.lazy.foreign_names import (
     as_numpy,
     asks,
     instead_of,
     is_in_matplotlib,
-    is_scipys_operand,
-    raise_what_is_hidden,
     refuse_dask,
-    refuse_dense,
-    refuse_dense_parts,
-    refuse_inverses,
-    refuse_lost_edges,
     refuse_networkx,
-    refuse_outputs,
     refuse_pickling,
-    tell_dense,
 )
-from matnb.lazy.labels import LABEL_FINDERS, NOTED_LABELS, check_labels
-from matnb.lazy.limits import check_incoming, check_limit, converted_bytes, list_bytes
+from matnb.lazy.handles import expression_of, leads, noted
+from matnb.lazy.indexing.basic import replacing
+from matnb.lazy.indexing.getitem import BooleanSelection, filled, read, written
+from matnb.lazy.labels import LABEL_FINDERS
 from matnb.lazy.operators import Operators
+from matnb.lazy.portable import portable
 from matnb.lazy.recording import active_recording
 from matnb.lazy.registry import METHODS, SPARSE_METHODS, recorded
+from matnb.lazy.ufunc_calls import called, into
+from matnb.lazy.values import Values
 from matnb.ops.pattern import Pattern
 from matnb.ops.selecting import Prune, Select, SelectBy
-from matnb.pictures.arrays import array_html, array_text
-from matnb.pictures.facts import ArrayFacts
-
-if TYPE_CHECKING:
-    from sparse import GCXS
-
-
-class Known:
-    """Attributes of handles, and the array API standard's on namespace and device."""
-
-    __slots__ = ()
-
-    _expression: Expr
-
-    def _recorded(self, node: Expr) -> Any:
-        raise NotImplementedError
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Lengths of the axes."""
-        shape = self._expression.shape
-        if self._expression.sparse:
-            refuse_dense_parts(shape)
-        return shape
-
-    @shape.setter
-    def shape(self, shape: object) -> None:
-        raise UnsupportedError(
-            f"x.shape = {shape!r} would change an array in place, which DistArrays do not support: use x = "
-            f"x.reshape({shape!r})"
-        )
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Type of the elements."""
-        return self._expression.dtype
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return self._expression.ndim
-
-    @property
-    def size(self) -> int:
-        """Number of elements, absent ones included."""
-        return self._expression.size
-
-    @property
-    def sparse(self) -> bool:
-        """True when absent elements are not stored."""
-        return self._expression.sparse
-
-    @property
-    def nnz(self) -> int:
-        """Number of stored entries; counted on the workers when it is not known yet."""
-        known = evaluator().facts(self._expression).nnz
-        if known is not None:
-            return known
-        return int(self._recorded(reductions.reduce(self._expression, "stored")))
-
-    @property
-    def layout(self) -> Layout | None:
-        """Cuts and owners of the blocks, or None while nothing is computed."""
-        return evaluator().layout(self._expression)
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of an element."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements, as a dense array would take; absent ones included."""
-        return self.size * self.itemsize
-
-    @property
-    def mT(self) -> Any:
-        """The matrices of the last two axes transposed."""
-        return recorded(np.matrix_transpose)(self)
-
-    @property
-    def device(self) -> str:
-        """The standard's name of where arrays are: "cpu", the memory of the workers."""
-        return "cpu"
-
-    def to_device(self, device: str, /, stream: None = None) -> Self:
-        """Return the array, which is on the only device there is.
-
-        Raises
-        ------
-        OptionError
-            For another device.
-        """
-        if device != "cpu":
-            raise OptionError(f"device={device!r}: arrays are on the workers of the cluster, device 'cpu'")
-        return self
-
-    def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType:
-        """Return ``matnb``, the array API standard's namespace for the array."""
-        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
-            raise OptionError(f"api_version={api_version!r}: matnb is at 2024.12")
-        return sys.modules[__name__.partition(".")[0]]
+from matnb.pictures.arrays import array_html, array_text, way_text
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -155,19 +48,32 @@ def _method(name: str) -> Callable[..., Any]:
     call = function if isinstance(function, np.ufunc) else None
 
     @wraps(getattr(np.ndarray, name))
-    def method(self: Methods, *args: object, **kwargs: object) -> object:
+    def method(self: object, *args: object, **kwargs: object) -> object:
         return (call or recorded(function))(self, *args, **kwargs)
 
     method.__doc__ = f"``numpy.{name}`` of this array."
     return method
 
 
-class Methods:
-    """The methods of ``numpy.ndarray`` that call the function of their name."""
+class DistArray(Operators, Values):
+    """A lazy array, sparse or dense, split into blocks on the workers and computed when a value is asked for.
+
+    It supports NumPy's operators, ufuncs, functions and indexing, including indexing by integer and boolean
+    DistArrays. Nothing is computed until ``compute()``, ``float()``, ``np.asarray()``, ``persist()`` or the
+    end of a ``%%distmat`` cell. Assigning to elements changes this array but no slice taken from it before:
+    slices are not views. An element that a sparse array does not store counts as zero, and its product with
+    anything, even infinity, is not stored either.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> x = mn.arange(6.0)
+    >>> float((x * x).sum())
+    55.0
+    """
 
     __slots__ = ()
-
-    _expression: Expr
+    __array_priority__ = 1000
 
     # Each is NumPy's function of that name with the array first.
 
@@ -193,9 +99,6 @@ class Methods:
     swapaxes = _method("swapaxes")
     take = _method("take")
     trace = _method("trace")
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        raise NotImplementedError
 
     @property
     def real(self) -> Any:
@@ -250,465 +153,20 @@ class Methods:
         """Put what a sort would have at ``kth`` there, less before, more behind; the handle changes."""
         self[...] = recorded(np.partition)(self, kth, axis=axis)
 
-
-class _OfSparse:
-    # A method that dense arrays lack: libraries ask by its name whether an array is sparse, as plt.spy does.
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
-
-    def __get__(self, handle: Values | None, owner: type) -> Any:
-        if handle is not None and not handle.sparse:
-            raise AttributeError  # __getattr__ says what to write
-        return self._method if handle is None else self._method.__get__(handle)
-
-
-Result = np.ndarray | np.generic  # what NumPy code receives
-CPU = 1, 0  # the kind of device and its number, as DLPack counts
-
-
-class Values(Known):
-    """What a handle gives where its values are asked for."""
-
-    __slots__ = ()
-
-    def compute(self) -> Result | GCXS:
-        """Compute the array and return it: NumPy's array, or scalar when 0-d; ``sparse.GCXS`` when sparse.
-
-        What is ``sparse.GCXS`` has ``todense()`` and ``to_scipy_sparse()``; :meth:`toarray` and
-        :meth:`to_scipy` of the DistArray give the same at once.
-
-        Raises
-        ------
-        TooLargeError
-            When the result exceeds the session's ``compute_limit``.
-        """
-        block = value_of(self._expression, _live_nodes)
-        if not isinstance(block, Dense):
-            return to_gcxs(block)
-        return block.values if block.shape else block.values[()]
-
-    def to_scipy(self) -> sp.csr_array:
-        """Compute a sparse array and return it as SciPy's CSR array."""
-        if not self.sparse:
-            raise DTypeError("the array is dense; use x.compute(), or scipy.sparse.csr_array(x.compute())")
-        block = evaluator().value(self._expression)
-        assert not isinstance(block, Dense)
-        return to_scipy(block)
-
-    @_OfSparse
-    def tocsr(self, copy: bool = False) -> sp.csr_array:
-        """Compute a sparse array and return it as SciPy's CSR array; dense arrays have no such method.
-
-        Raises
-        ------
-        TooLargeError
-            When its entries exceed the session's ``compute_limit``; so do :meth:`tocsc` and :meth:`tocoo`.
-        """
-        return self.to_scipy()
-
-    @_OfSparse
-    def tocsc(self, copy: bool = False) -> sp.csc_array:
-        """Compute a sparse array and return it as SciPy's CSC array; dense arrays have no such method."""
-        return self.to_scipy().tocsc()
-
-    @_OfSparse
-    def tocoo(self, copy: bool = True) -> sp.coo_array:
-        """Compute a sparse array and return it as SciPy's COO array; dense arrays have no such method."""
-        return self.to_scipy().tocoo(copy=False)
-
-    def to_numpy(self, dtype: npt.DTypeLike | None = None, copy: bool = False) -> np.ndarray:
-        """Compute the array and return all elements as a NumPy array of its own, as pandas' method does.
-
-        Absent elements of a sparse array are zeros; :meth:`tocoo` keeps it sparse.
-
-        Parameters
-        ----------
-        dtype
-            Of the result, converted as ``astype`` does; by default that of the array.
-        copy
-            For pandas' sake: it is always a copy.
-
-        Raises
-        ------
-        TooLargeError
-            When all elements exceed the session's ``compute_limit``.
-
-        Examples
-        --------
-        >>> import matnb as mn
-        >>> mn.arange(3.0).to_numpy()
-        array([0., 1., 2.])
-        """
-        return self.__array__(dtype)
-
-    def toarray(self, order: Literal["C", "F"] | None = None, out: np.ndarray | None = None) -> np.ndarray:
-        """Compute the array and return all elements as a NumPy array, or in ``out``, as SciPy's method does.
-
-        Raises
-        ------
-        TooLargeError
-            When all elements exceed the session's ``compute_limit``.
-        """
-        values = np.asarray(self.__array__(), order=order)
-        if out is None:
-            return values
-        out[...] = values
-        return out
-
-    todense = toarray
-
-    def persist(self) -> Self:
-        """Compute the array, keep its blocks on the workers, and return this handle."""
-        evaluator().persist([self._expression])
-        return self
-
-    def explain(self, stage: str | None = None, measured: bool = False) -> str:
-        """Return how the array is computed: recorded, after each pass, and the plan; nothing is computed.
-
-        Of what is there already, and of stages that ran before, what was made is told beside the estimates.
-
-        Parameters
-        ----------
-        stage
-            Only "recorded", the name of a pass, "plan", or "place", which says how workers were chosen.
-        measured
-            Whether seconds of the last run are told, too; the text depends on time then.
-
-        Raises
-        ------
-        OptionError
-            For a stage that there is not; the message names them.
-
-        Examples
-        --------
-        >>> import matnb as mn
-        >>> x = mn.ones(4)
-        >>> print((x * 1).explain(stage="identities"))
-        after identities
-             e0  full                                          (4,) float64, about 32 B, = value
-        """
-        return evaluator().explain({"value": self._expression}, stage, measured)
-
-    def facts(self) -> ArrayFacts:
-        """Return what is known of the array, computing nothing."""
-        return evaluator().facts(self._expression)
-
-    # What scipy.sparse.linalg asks of a matrix: NumPy's arrays in and out, and products on the workers.
-
-    def matvec(self, x: npt.ArrayLike) -> np.ndarray:
-        """Compute ``A @ x`` for a NumPy vector of shape (n,) or (n, 1), as SciPy's solvers ask.
-
-        Raises
-        ------
-        ShapeError
-            When the shapes do not fit.
-        TooLargeError
-            When the product exceeds the session's ``compute_limit``.
-        """
-        return self._product(np.asarray(x), False)
-
-    def rmatvec(self, x: npt.ArrayLike) -> np.ndarray:
-        """Compute the product of the conjugate transpose with a NumPy vector of shape (m,) or (m, 1)."""
-        vector = np.asarray(x)
-        if self.dtype.kind != "c":
-            return self._product(vector, True)
-        return self._product(vector.conj(), True).conj()  # the conjugate of the transpose with that of x
-
-    def matmat(self, X: npt.ArrayLike) -> np.ndarray:
-        """Compute ``A @ X`` for a NumPy matrix of shape (n, k)."""
-        return self.matvec(X)
-
-    def rmatmat(self, X: npt.ArrayLike) -> np.ndarray:
-        """Compute the product of the conjugate transpose with a NumPy matrix of shape (m, k)."""
-        return self.rmatvec(X)
-
-    def _product(self, operand: np.ndarray, transposed: bool) -> np.ndarray:
-        if len(self.shape) != 2:
-            raise ShapeError(f"an array of shape {self.shape} is not a linear operator: give a matrix")
-        refuse_inverses()
-        matrix: Any = recorded(np.transpose)(self) if transposed else self
-        return np.asarray((matrix @ operand).compute())
-
-    def item(self, *place: int) -> bool | int | float | complex:
-        """Return the only element, or the one at a place, as a Python number.
-
-        Parameters
-        ----------
-        place
-            Its number among all, last axis fastest, or one for each axis.
-
-        Raises
-        ------
-        NotScalarError
-            When there are more, or none.
-        """
-        if place:
-            chosen: Any = self if len(place) > 1 else recorded(np.ravel)(self)
-            return chosen[place].item()  # type: ignore[no-any-return]  # of one
-        if self.size != 1:
-            raise NotScalarError(
-                f"an array of shape {self.shape} has {self.size} elements; only an array with one "
-                "element can be converted to a scalar"
-            )
-        number: bool | int | float | complex = to_numpy(value_of(self._expression, _live_nodes)).item()
-        return number
-
-    def __float__(self) -> float:
-        return float(self.item())  # type: ignore[arg-type]  # a complex number raises, as it should
-
-    def __int__(self) -> int:
-        return int(self.item())  # type: ignore[arg-type]  # a complex number raises, as it should
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
-
-    def __index__(self) -> int:
-        if self.ndim or self.dtype.kind not in "iu":  # of one element, too: what asks takes its values then
-            raise DTypeError(
-                f"an array of shape {self.shape} and dtype {self.dtype} cannot be used as an index"
-            )
-        return int(self)
-
-    def __bool__(self) -> bool:
-        if self.size != 1:
-            raise NotScalarError(
-                f"the truth value of an array of shape {self.shape} is ambiguous; use .any() or .all(), "
-                "and brackets around comparisons: (x > 1) & (y > 1)"
-            )
-        return bool(self.item())
-
-    def __str__(self) -> str:
-        # As NumPy writes it where values are there, or cheap to compute; a number in any case.
-        if not self.shape and not self._expression.free:
-            return str(self.compute())
-        facts = shown(self._expression, starts=True)
-        return facts.value if facts.value and not facts.sparse else array_text(facts)
-
-    def __format__(self, spec: str) -> str:
-        raise_what_is_hidden()
-        if spec and self.shape and self.size != 1:
-            raise NotScalarError(
-                f"the format {spec!r} is for one number, and an array of shape {self.shape} has {self.size}: "
-                f"np.array2string(x.to_numpy(), precision=3) writes all"
-            )
-        return format(self.compute() if not self.shape else self.item(), spec) if spec else str(self)
-
-    def __round__(self, num_digits: int | None = None) -> Any:
-        if self.size != 1:
-            return self.round(num_digits or 0)  # type: ignore[attr-defined]  # lazily, as a handle has it
-        return round(self.item(), num_digits)  # type: ignore[arg-type]  # as Python rounds it
-
-    def _elements(self, size: int, *form: object) -> NumericArray:
-        # All elements, absent ones too, where `size` bytes of a form may come here: asked before computing.
-        limit = evaluator().limit(self._expression)
-        if size > limit:  # the words take longer to make than a remembered number to find
-            check_limit(limit, self._expression, size, " ".join(map(str, form)))
-        return to_numpy(value_of(self._expression, _live_nodes))
-
-    def tolist(self) -> Any:
-        """Compute the array and return it as nested lists of Python's numbers, or one number.
-
-        Raises
-        ------
-        TooLargeError
-            When the lists, which take some 40 bytes an element, exceed the session's ``compute_limit``.
-        """
-        return self._elements(list_bytes(self._expression), "lists of Python's numbers").tolist()
-
-    def tobytes(self, order: str = "C") -> bytes:
-        """Compute the array and return the bytes of its elements, last axis fastest.
-
-        Raises
-        ------
-        TooLargeError
-            When they exceed the session's ``compute_limit``.
-        """
-        return self._elements(self.nbytes, "bytes of all elements").tobytes(order)  # type: ignore[arg-type]  # or it raises
-
-    def __bytes__(self) -> bytes:
-        return self.tobytes()
-
-    def __contains__(self, value: object) -> bool:
-        if self.ndim == 2:
-            refuse_networkx()
-        return bool((self == value).any())  # type: ignore[attr-defined]  # handles compare elementwise
-
-    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
-        if copy is False:
-            raise DTypeError(
-                "np.asarray(..., copy=False): the blocks are on the workers, so a copy is needed"
-            )
-        refuse_outputs()
-        if is_scipys_operand():
-            return np.empty((), object)  # by which SciPy tells that the operator is for this array to define
-        wanted = None if dtype is None else np.dtype(dtype)
-        if wanted is not None and wanted.kind == "O" and asks("scipy.sparse._construct"):  # sp.vstack
-            (listed := np.empty((), object))[()] = self
-            return listed
-        if self.sparse and self.ndim == 2 and asks("sklearn"):
-            refuse_dense(self.shape, converted_bytes(self._expression, wanted))
-        size = converted_bytes(self._expression, wanted)
-        is_small = (
-            self.sparse and asks("scipy.sparse.csgraph") and size <= evaluator().limit(self._expression)
-        )
-        if is_small and int(recorded(np.count_nonzero)(self)) < self.nnz:  # type: ignore[call-overload]
-            refuse_lost_edges()
-        values = self._elements(size, "a dense array of", self.dtype if wanted is None else wanted)
-        if self.sparse and asks("scipy.sparse"):
-            tell_dense(self.shape, size)
-        return values if wanted is None else values.astype(wanted, copy=False)
-
-    def __dlpack__(
-        self,
-        *,
-        stream: None = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> object:
-        """Compute the array and return it as DLPack's capsule.
-
-        Raises
-        ------
-        DTypeError
-            For ``copy=False``: the blocks are on the workers, so a copy is needed.
-        TooLargeError
-            When all elements exceed the session's ``compute_limit``.
-        """
-        values = self.__array__(copy=copy).copy()  # of its own, as DLPack of old knows no read-only memory
-        return values.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        """Return DLPack's name of the device."""
-        return CPU
-
-
-# The handles by their ids: they compare elementwise, and a weak table of Python's costs much more.
-_live: dict[int, ref[DistArray]] = {}
-_live_nodes: dict[int, Expr] = {}  # what each stands for
-
-
-def live_expressions() -> set[Expr]:
-    """Return the expressions that some handle stands for now."""
-    found = set(_live_nodes.copy().values())
-    noted = (NOTED_LABELS.get(one) for one in found) if NOTED_LABELS else ()
-    return found.union(one for one in noted if isinstance(one, Expr))
-
-
-def renew(new: Mapping[Expr, Expr]) -> None:
-    """Let every handle stand for what its expression became: another of the same meaning."""
-    for handle in _live.copy().values():
-        one = handle()
-        if one is not None and one._expression in new:
-            one._expression = _live_nodes[id(one)] = new[one._expression]
-
-
-def wrap(node: Expr) -> DistArray:
-    """Return a handle on an expression that was just built, and note it in the cell's recording."""
-    check_labels(node)
-    record = active_recording()
-    if record is not None:
-        record.note(node)
-    return DistArray(node)
-
-
-def expression_of(value: object) -> Expr:
-    """Return the expression of a handle, or of an array or number as a constant."""
-    if isinstance(value, DistArray):
-        return value.expression
-    if hasattr(value, "__matnb_array__"):  # a table, or a column that is not a plain array
-        made: DistArray = value.__matnb_array__()
-        return made.expression
-    check_incoming(value)
-    return expression_of_block(block_from(value))
-
-
-def operand_of(value: object) -> ufuncs.Operand:
-    """Return a Python number as it is, since it takes on a dtype; of anything else the expression."""
-    if isinstance(value, str | bytes):
-        raise DTypeError(f"{value!r} is text, and this array holds numbers: give a number")
-    return value if ufuncs.is_weak(value) else expression_of(value)
-
-
-def handle_of(value: object) -> DistArray:
-    """Return a handle itself, or one on an array or number as a constant.
-
-    What NumPy's functions make of handles are handles, though their stubs promise NumPy's arrays.
-    """
-    return value if isinstance(value, DistArray) else DistArray(expression_of(value))
-
-
-def expression_of_block(block: Block, names: bytes = b"") -> Expr:
-    """Return the expression of a user's data: copied, or sent to the workers at once when it is large.
-
-    Data whose rows have other ``names`` is another expression.
-    """
-    node, ship_now = given(block, names)
-    if ship_now:
-        assert isinstance(node, Data)
-        evaluator().ship(node, block)
-    return node
-
-
-def leads(kind: type) -> bool:
-    """Tell whether values of a type are asked first what NumPy's functions make of them and a handle."""
-    return getattr(kind, "__matnb_leads__", False) is True
-
-
-class DistArray(Methods, Operators, Values):
-    """A lazy array, sparse or dense, split into blocks on the workers and computed when a value is asked for.
-
-    It supports NumPy's operators, ufuncs, functions and indexing, including indexing by integer and boolean
-    DistArrays. Nothing is computed until ``compute()``, ``float()``, ``np.asarray()``, ``persist()`` or the
-    end of a ``%%distmat`` cell. Assigning to elements changes this array but no slice taken from it before:
-    slices are not views. An element that a sparse array does not store counts as zero, and its product with
-    anything, even infinity, is not stored either.
-
-    Examples
-    --------
-    >>> import matnb as mn
-    >>> x = mn.arange(6.0)
-    >>> float((x * x).sum())
-    55.0
-    """
-
-    __slots__ = ("__weakref__", "_expression")
-    __array_priority__ = 1000
-
-    def __init__(self, expression: Expr, labels: Expr | None = None) -> None:
-        self._expression = expression
-        _live[id(self)], _live_nodes[id(self)] = ref(self), expression
-        if labels is not None:
-            NOTED_LABELS[expression] = labels
-
-    def __del__(self) -> None:
-        _live.pop(id(self), None)
-        _live_nodes.pop(id(self), None)
-        lost_writes.views.pop(id(self), None)
-        if id(self) in lost_writes.noted:
-            lost_writes.forget(self)
-
     def _recorded(self, node: Expr) -> DistArray:
-        return wrap(node)
+        # Notes what an operator gives, and returns a handle on it.
+        return DistArray(noted(node))
 
     def _changed_to(self, node: Expr) -> DistArray:
-        # A scalar has no elements to change: `s += 1` makes another one, as with NumPy's scalars.
+        # What an operator in place leaves: this handle with a new version, or another handle. A scalar has no
+        # elements to change: `s += 1` makes another one, as with NumPy's scalars.
         if not self.shape:
             return wrap(node)
         if node.dtype is self.dtype and node.shape == self.shape:
             self._become(node)  # most often
         else:
-            from matnb.lazy.ufunc_calls import into  # which makes handles
-
             into(self, (node,))
         return self
-
-    @property
-    def expression(self) -> Expr:
-        """The expression that computes this array."""
-        return self._expression
 
     @property
     def labels(self) -> Any:
@@ -736,7 +194,7 @@ class DistArray(Methods, Operators, Values):
     def transpose(self, *axes: int | Sequence[int] | None) -> DistArray:
         """Return the array with its axes permuted; by default in reverse order."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int | np.integer) else axes
-        return recorded(np.transpose)(self, order or None)  # type: ignore[return-value]  # what it gives
+        return recorded(np.transpose)(self, order or None)
 
     def astype(
         self,
@@ -796,7 +254,7 @@ class DistArray(Methods, Operators, Values):
         if not limit:
             return self.copy()
         is_small = np.abs(self) <= limit if self.dtype.kind == "c" else (self <= limit) & (self >= -limit)
-        return recorded(np.where)(is_small, self.dtype.type(0), self)  # type: ignore[return-value]  # a handle
+        return recorded(np.where)(is_small, self.dtype.type(0), self)
 
     def select(self, condition: Any) -> DistArray:
         """Return a sparse array with only the entries where a condition is true, as GraphBLAS's ``select``.
@@ -838,8 +296,6 @@ class DistArray(Methods, Operators, Values):
         if not self.sparse:
             raise DTypeError("select works on sparse arrays; for a dense one use np.where(condition, x, 0)")
         if callable(condition):
-            from matnb.lazy.functions.portable import portable  # which makes handles
-
             name = getattr(condition, "__name__", type(condition).__name__)
             return wrap(SelectBy(self._expression, portable(condition, name, "select")))
         mask = expression_of(condition)
@@ -849,7 +305,7 @@ class DistArray(Methods, Operators, Values):
 
     def count_nonzero(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> DistArray:
         """Return the number of nonzero elements, in total or along axes, int64; stored zeros do not count."""
-        return recorded(np.count_nonzero)(self, axis, keepdims=keepdims)  # type: ignore[return-value]  # a handle
+        return recorded(np.count_nonzero)(self, axis, keepdims=keepdims)
 
     def pattern(self, dtype: npt.DTypeLike = bool) -> DistArray:
         """Return the sparsity pattern: a 1 for each stored entry, whatever its value, including stored zeros.
@@ -877,18 +333,15 @@ class DistArray(Methods, Operators, Values):
         return lost_writes.owned(DistArray(self._expression))
 
     def __getitem__(self, key: Any) -> DistArray:
-        from matnb.lazy.indexing.getitem import read  # which makes handles
-
         if is_in_matplotlib():
             return self.to_numpy()[as_numpy(key)]  # type: ignore[no-any-return]  # which takes it for NumPy's
-        found = read(self._expression, key)
+        found = picked_by(self._expression, key)
         if all(isinstance(one, EllipsisType | slice) for one in (key if type(key) is tuple else (key,))):
             return lost_writes.view(found, self)
         return found
 
     def __setitem__(self, key: object, value: object) -> None:
-        from matnb.lazy.indexing.getitem import written
-
+        value = (isinstance(value, Selection) and value.place) or value
         self._become(small_parts.written(written(self._expression, key, value), self._expression, key))
 
     def fill(self, value: object) -> None:
@@ -902,15 +355,6 @@ class DistArray(Methods, Operators, Values):
         if isinstance(value, list | tuple) or np.ndim(value):  # type: ignore[arg-type]  # or it raises
             raise ShapeError("fill: give one number; to assign an array, use x[...] = values")
         self[...] = value
-
-    def _become(self, version: Expr) -> None:
-        # The handle gets a new version; whoever read the old one keeps it.
-        check_labels(version)
-        record = active_recording()
-        if record is not None:
-            record.note(version)
-        lost_writes.note_write(self, self._expression, _live_nodes)
-        self._expression = _live_nodes[id(self)] = version
 
     def __copy__(self) -> DistArray:
         return self.copy()
@@ -969,13 +413,11 @@ class DistArray(Methods, Operators, Values):
     # NumPy's protocols
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
-        from matnb.lazy.ufunc_calls import called  # which makes handles
-
         if is_in_matplotlib():
             return getattr(ufunc, method)(*as_numpy(inputs), **as_numpy(options))
         if any(map(leads, map(type, inputs))):
             return NotImplemented  # a nested array, a table or a column with a mask takes others with it
-        return called(ufunc, method, inputs, options)
+        return handles_of(called(ufunc, method, inputs, options))
 
     def __array_function__(
         self,
@@ -995,3 +437,225 @@ class DistArray(Methods, Operators, Values):
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         facts = shown(self._expression, starts=True)
         return {"text/plain": array_text(facts), "text/html": array_html(facts)}
+
+
+def wrap(node: Expr) -> DistArray:
+    """Return a handle on an expression that was just built, and note it in the cell's recording."""
+    return DistArray(noted(node))
+
+
+def handle_of(value: object) -> DistArray:
+    """Return a handle itself, or one on an array or number as a constant.
+
+    What NumPy's functions make of handles are handles, though their stubs promise NumPy's arrays.
+    """
+    return value if isinstance(value, DistArray) else DistArray(expression_of(value))
+
+
+def handles_of(results: Sequence[object]) -> object:
+    """Return handles on new expressions, and what is none as it is: alone, or several as a tuple."""
+    if len(results) > 1:
+        return tuple(handles_of((one,)) for one in results)
+    (one,) = results
+    return wrap(one) if isinstance(one, Expr) else one
+
+
+def picked_by(node: Expr, key: object) -> DistArray:
+    """Return what ``array[key]`` is: a handle, or a selection where only a run can tell how many."""
+    found = read(node, key)
+    return Selection(found) if isinstance(found, BooleanSelection) else wrap(found)
+
+
+# What ``x[mask]`` is: a handle on the elements that booleans pick, whose number is asked for when needed.
+
+_IDENTITIES = {"sum": "plus", "prod": "times", "any": "lor", "all": "land", "min": "min", "max": "max"}
+_REDUCTIONS = ("sum", "prod", "any", "all", "min", "max", "mean")
+_MOST_COUNTED = 10**6  # booleans, to show what they pick
+_ALONE = {getattr(np, name) for name in _REDUCTIONS}
+
+
+def _reduction(name: str) -> Any:
+    usual = getattr(DistArray, name)
+
+    @wraps(usual)
+    def method(self: Selection, *arguments: object, **options: object) -> object:
+        if self.place is None or arguments or options:
+            return usual(self, *arguments, **options)
+        return self._alone_reduced(name)
+
+    return method
+
+
+class Selection(DistArray):
+    """The elements of an array where booleans are true, recorded and not computed.
+
+    How many they are stays open as long as nobody asks: while they meet numbers, what broadcasts to their
+    rows, and selections by the same booleans; go back where they came from, as in ``x[mask] += 1``; and are
+    reduced to numbers. Anything else asks, and from there on they are an array as any other.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> x = mn.arange(6.0)
+    >>> x[x > 2] *= 10
+    >>> x.compute()
+    array([ 0.,  1.,  2., 30., 40., 50.])
+    >>> float(x[x > 2].sum())
+    120.0
+    >>> x[x > 2][-1].compute()
+    np.float64(50.0)
+    """
+
+    __slots__ = ("_alone", "place")
+    __array_priority__ = 1001
+
+    sum = _reduction("sum")
+    prod = _reduction("prod")
+    any = _reduction("any")
+    all = _reduction("all")
+    min = _reduction("min")
+    max = _reduction("max")
+    mean = _reduction("mean")
+
+    def __init__(self, place: BooleanSelection) -> None:
+        self.place: BooleanSelection | None = place
+        self._alone: DistArray | None = None
+
+    @property
+    def _expression(self) -> Expr:
+        if self._alone is None:
+            assert self.place is not None, "either is there"
+            self._alone = wrap(self.place.alone())
+        return self._alone.expression
+
+    @_expression.setter
+    def _expression(self, node: Expr) -> None:
+        self.place, self._alone = None, wrap(node)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the elements."""
+        return self._expression.dtype if self.place is None else self.place.values.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes: one for all that the booleans stand for."""
+        if self.place is None:
+            return self._expression.ndim
+        return self.place.values.ndim - self.place.mask.ndim + 1
+
+    def copy(self, order: str = "C") -> DistArray:
+        """Return another handle on the same elements."""
+        return super().copy() if self.place is None else Selection(self.place)
+
+    def astype(self, dtype: npt.DTypeLike, *arguments: Any, **options: Any) -> DistArray:
+        """Return the elements converted to a dtype."""
+        if self.place is None or arguments or options:
+            return super().astype(dtype, *arguments, **options)
+        return self._with(ufuncs.astype(self.place.values, dtype))
+
+    def _alone_reduced(self, operation: str) -> DistArray:
+        # Over all elements, where what is not picked changes nothing.
+        place = self.place
+        assert place is not None, "asked before"
+        if operation == "mean":
+            return self._mean(place)
+        if operation in ("min", "max") and not self.size:
+            raise ShapeError(f"{operation} of an empty selection: no element of the mask is true")
+        if operation in ("min", "max") and self.dtype.kind == "c":  # which no number is neutral to
+            return wrap(reductions.reduce(self._expression, operation))
+        if operation in ("any", "all"):
+            place = BooleanSelection(ufuncs.astype(place.values, np.bool_), place.mask, place.axis)
+        neutral = MONOIDS[_IDENTITIES[operation]].identity(place.values.dtype)
+        return wrap(reductions.reduce(filled(place, neutral), operation))
+
+    def _mean(self, place: BooleanSelection) -> DistArray:
+        element = reductions.mean(place.values).dtype
+        wide = np.dtype(np.float32) if element == np.float16 else element
+        total = self._with(ufuncs.astype(place.values, wide))._alone_reduced("sum")
+        row_size = place.values.size // max(place.mask.size, 1)
+        (number,) = ufuncs.call(np.multiply, (reductions.count_nonzero(place.mask), row_size))
+        (ratio,) = ufuncs.call(np.divide, (total.expression, number))
+        return wrap(ufuncs.astype(ratio, element))
+
+    def __array_function__(
+        self,
+        function: Callable[..., object],
+        types: Sequence[type],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+    ) -> object:
+        if function in _ALONE and len(args) == 1 and args[0] is self and not kwargs:
+            return getattr(self, function.__name__)()
+        return super().__array_function__(function, types, args, kwargs)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
+        out, dtype = options.get("out"), options.get("dtype")
+        is_own = out is None or (isinstance(out, tuple) and len(out) == 1 and out[0] is inputs[0] is self)
+        lazily = (
+            method == "__call__"
+            and is_own
+            and not set(options) - {"out", "dtype"}
+            and ufunc.signature is None
+        )
+        operands = [self._operand(one, ufunc) for one in inputs] if lazily else [None]
+        if self.place is None or any(one is None for one in operands):
+            return super().__array_ufunc__(ufunc, method, *inputs, **options)
+        nodes = ufuncs.call(ufunc, operands, dtype)  # type: ignore[arg-type]  # checked there
+        if out is not None:
+            self.place, self._alone = self._with(replacing(self.place.values, nodes[0])).place, None
+            return self
+        made = tuple(self._with(node) for node in nodes)
+        return made[0] if len(made) == 1 else made
+
+    def _with(self, values: Expr) -> Selection:
+        # The same elements of another array.
+        assert self.place is not None, "asked before"
+        return Selection(BooleanSelection(values, self.place.mask, self.place.axis))
+
+    def _operand(self, value: object, ufunc: np.ufunc) -> Expr | ufuncs.Weak | None:
+        # What a value is for all elements, picked or not; None where it meets the picked ones alone.
+        place = self.place
+        if place is None or ufuncs.is_weak(value):
+            return value if place is not None else None  # type: ignore[return-value]  # a number
+        if isinstance(value, Selection) and value.place is not None:
+            other = value.place
+            same = other.mask is place.mask and other.axis == place.axis
+            if not same or other.values.ndim != place.values.ndim:
+                return None
+            node = other.values
+        else:
+            node = expression_of(value)
+            if node.ndim > self.ndim or place.has_each(node):
+                return None
+            node = place.aligned(node)
+        if ufunc is np.power and node.dtype.kind in "iu" and node.shape:
+            # a negative power of whole numbers that are not picked is not an error
+            node = filled(BooleanSelection(node, place.mask, place.axis), node.dtype.type(1))
+        return node
+
+    def _pending(self, starts: bool = False) -> str:
+        # What is shown where their number is not known, and not cheap to find.
+        if self.place is None or self._alone is not None:
+            return ""
+        values, mask = self.place.values, self.place.mask
+        if mask.size <= _MOST_COUNTED and shown(reductions.count_nonzero(mask), starts).value:
+            return ""
+        told = f"<elements of {values.shape} {values.dtype} that booleans of shape {mask.shape} pick"
+        return f"{told}; {way_text(active_recording() is not None)}>"
+
+    def __repr__(self) -> str:
+        return self._pending(starts=hasattr(sys, "ps1")) or super().__repr__()
+
+    def __str__(self) -> str:
+        return self._pending(starts=True) or super().__str__()
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        pending = self._pending(starts=True)
+        return {"text/plain": pending} if pending else super()._repr_mimebundle_()
+
+
+# The shorter ways that a handle's operators have would ask; NumPy's mixin calls the ufunc, which need not.
+for _name, _operator in vars(NDArrayOperatorsMixin).items():
+    if callable(_operator) and _name != "__hash__":
+        setattr(Selection, _name, _operator)

@@ -18,9 +18,10 @@ from matnb.errors import DTypeError, OptionError, RangeError, ShapeError, Unsupp
 from matnb.expr.client_data import held, owned
 from matnb.expr.nodes import Broadcast, Create, Data, Expr, Index, OnEntries, Regrid
 from matnb.lazy import reductions, ufuncs
-from matnb.lazy.array import DistArray, expression_of, expression_of_block, handle_of, operand_of, wrap
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.evaluator import asked, evaluator
+from matnb.lazy.handles import expression_of, expression_of_block, operand_of, stacked
 from matnb.lazy.labels import NOTED_LABELS
 from matnb.lazy.limits import check_incoming
 from matnb.lazy.registry import implements, recorded
@@ -98,10 +99,7 @@ def asarray(
     if format not in (None, "dense", "sparse"):
         raise OptionError(f"format={format!r}: choose 'dense', 'sparse' or None")
     wanted = None if dtype is None else number_dtype(dtype)
-    if hasattr(obj, "__matnb_array__"):  # a table, or one of its columns that is not a plain array
-        obj = obj.__matnb_array__()
-    if isinstance(obj, list | tuple) and holds_handles(obj):
-        obj = recorded(np.stack)([asarray(one) for one in obj])
+    obj = stacked(obj)
     same = isinstance(obj, DistArray) and (wanted is None or wanted == obj.dtype)
     if copy is False and not same:
         raise OptionError("asarray(copy=False): a copy is needed, as this is not a DistArray of that dtype")
@@ -141,13 +139,6 @@ def send(array: DistArray) -> None:
     block = held(node)
     if isinstance(node, Data) and block is not None and block.nbytes > _SENT_BYTES:
         evaluator().ship(node, block)
-
-
-def holds_handles(items: Sequence[object]) -> bool:
-    """Tell whether a handle is among the items of nested lists."""
-    return any(
-        isinstance(one, DistArray) or (isinstance(one, list | tuple) and holds_handles(one)) for one in items
-    )
 
 
 def _block_of(obj: ArrayLike, wanted: np.dtype | None) -> Block:
@@ -620,7 +611,7 @@ def logspace(
         start, stop, base = np.broadcast_arrays(*(asarray(one) for one in (start, stop, base)))
         base = np.expand_dims(base, axis)
     made = np.power(base, linspace(start, stop, num, endpoint, axis=axis))  # type: ignore[call-overload]  # records
-    return made if dtype is None else made.astype(dtype)  # type: ignore[no-any-return]  # a handle
+    return handle_of(made if dtype is None else made.astype(dtype))
 
 
 @implements(np.geomspace)

@@ -232,8 +232,8 @@ def refuse_pickling() -> NoReturn:
 
 # Where wrappers are.
 _BETWEEN = (
-    "matnb.lazy.array", "matnb.tables.masked", "matnb.tables.table", "matnb.lazy.foreign_names",
-    "matnb.learn.estimator", "matnb.errors",
+    "matnb.lazy.array", "matnb.lazy.handles", "matnb.lazy.values", "matnb.lazy.foreign_names",
+    "matnb.tables.masked", "matnb.tables.table", "matnb.learn.estimator", "matnb.errors",
 )  # fmt: skip
 
 

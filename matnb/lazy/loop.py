@@ -18,10 +18,11 @@ from matnb.expr.closure_conversion import closed
 from matnb.expr.control import Body, Cond, Final, Loop, Variable, name_algorithm
 from matnb.expr.nodes import Broadcast, Expr, Literal
 from matnb.lazy import ufuncs
-from matnb.lazy.array import DistArray, expression_of, handle_of, live_expressions, wrap
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.batch_turns import BatchTurns
 from matnb.lazy.creation import zeros
 from matnb.lazy.evaluator import evaluator
+from matnb.lazy.handles import expression_of, live_expressions
 from matnb.lazy.indexing.dynamic import sliced
 from matnb.lazy.recording import keep_lines, recording_apart
 from matnb.lazy.tree import TreeDef, flatten, unflatten

@@ -26,7 +26,7 @@ from matnb.expr.nodes import (
     Transpose,
 )
 from matnb.expr.traverse import Either, topological
-from matnb.lazy.array import live_expressions, renew
+from matnb.lazy.handles import live_expressions, renew
 from matnb.lazy.recording import Recording, keep_lines, resumed
 from matnb.lazy.ufuncs import literal
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,22 @@ from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import recorded
 from matnb.lazy.ufuncs import WEAK, call
 
+if TYPE_CHECKING:
+    from matnb.lazy.array import DistArray
+
 Operator = Callable[..., Any]
+
+
+class Recorder(Protocol):
+    """What operators need of a handle."""
+
+    _expression: Expr
+
+    def _recorded(self, node: Expr) -> DistArray:
+        """Note what an operator gives, and return a handle on it."""
+
+    def _changed_to(self, node: Expr) -> DistArray:
+        """Return what an operator in place leaves: this handle with a new version, or another handle."""
 
 
 def _named(name: str, operator: Operator) -> Operator:
@@ -24,13 +39,13 @@ def _named(name: str, operator: Operator) -> Operator:
     return operator
 
 
-def _usual(name: str) -> Callable[[Operators, object], object]:
+def _usual(name: str) -> Callable[[Recorder, object], object]:
     # NumPy's way to the handle, by the ufunc.
-    usual: Callable[[Operators, object], object] = getattr(NDArrayOperatorsMixin, name)
+    usual: Callable[[Recorder, object], object] = getattr(NDArrayOperatorsMixin, name)
     if name not in ("__mul__", "__rmul__", "__imul__"):
         return usual
 
-    def operator(self: Operators, other: object) -> object:
+    def operator(self: Recorder, other: Any) -> object:
         # SciPy's matrices (not its arrays) and NumPy's mean the matrix product by `*`, from either side.
         if isinstance(other, sp.spmatrix | np.matrix) and self._expression.ndim:
             return getattr(self, name.replace("mul", "matmul"))(other)
@@ -42,11 +57,11 @@ def _usual(name: str) -> Callable[[Operators, object], object]:
 def _forward(ufunc: np.ufunc, name: str) -> Operator:
     usual = _usual(name)
 
-    def operator(self: Operators, other: object) -> object:
+    def operator(self: Recorder, other: Any) -> object:
         if type(other) is type(self):
             return self._recorded(call(ufunc, (self._expression, other._expression))[0])
         if type(other) in WEAK:
-            return self._recorded(call(ufunc, (self._expression, other))[0])  # type: ignore[arg-type]  # a number
+            return self._recorded(call(ufunc, (self._expression, other))[0])
         return usual(self, other)
 
     return _named(name, operator)
@@ -55,9 +70,9 @@ def _forward(ufunc: np.ufunc, name: str) -> Operator:
 def _reflected(ufunc: np.ufunc, name: str) -> Operator:
     usual = _usual(name)
 
-    def operator(self: Operators, other: object) -> object:
+    def operator(self: Recorder, other: Any) -> object:
         if type(other) in WEAK:
-            return self._recorded(call(ufunc, (other, self._expression))[0])  # type: ignore[arg-type]  # a number
+            return self._recorded(call(ufunc, (other, self._expression))[0])
         return usual(self, other)
 
     return _named(name, operator)
@@ -66,18 +81,18 @@ def _reflected(ufunc: np.ufunc, name: str) -> Operator:
 def _in_place(ufunc: np.ufunc, name: str) -> Operator:
     usual = _usual(name)
 
-    def operator(self: Operators, other: object) -> object:
+    def operator(self: Recorder, other: Any) -> object:
         if type(other) is type(self):
             return self._changed_to(call(ufunc, (self._expression, other._expression))[0])
         if type(other) in WEAK:
-            return self._changed_to(call(ufunc, (self._expression, other))[0])  # type: ignore[arg-type]  # a number
+            return self._changed_to(call(ufunc, (self._expression, other))[0])
         return usual(self, other)
 
     return _named(name, operator)
 
 
 def _unary(ufunc: np.ufunc, name: str) -> Operator:
-    def operator(self: Operators) -> object:
+    def operator(self: Recorder) -> object:
         return self._recorded(call(ufunc, (self._expression,))[0])
 
     return _named(name, operator)
@@ -87,7 +102,7 @@ def _power() -> Operator:
     # NumPy's operator squares where the exponent is 2. Booleans tell it from a power: int8, not int64.
     usual = _forward(np.power, "__pow__")
 
-    def operator(self: Operators, other: object) -> object:
+    def operator(self: Recorder, other: Any) -> object:
         if type(other) is int and other == 2 and self._expression.dtype.kind == "b":
             return self._recorded(call(np.square, (self._expression,))[0])
         return usual(self, other)
@@ -103,16 +118,6 @@ class Operators(NDArrayOperatorsMixin):
     """
 
     __slots__ = ()
-
-    _expression: Expr
-
-    def _recorded(self, node: Expr) -> Self:
-        # Notes what an operator gives, and returns a handle on it.
-        raise NotImplementedError
-
-    def _changed_to(self, node: Expr) -> Self:
-        # What an operator in place leaves: this handle with a new version, or another handle.
-        raise NotImplementedError
 
     # operators
 
@@ -163,121 +168,131 @@ class Operators(NDArrayOperatorsMixin):
     # reductions: each with NumPy's parameters; the usual ones take the shorter way
 
     def sum(
-        self,
+        self: Recorder,
         axis: Axis = None,
         dtype: npt.DTypeLike | None = None,
-        out: Self | None = None,
+        out: DistArray | None = None,
         keepdims: bool = False,
         initial: object = None,
         where: object = True,
-    ) -> Self:
+    ) -> DistArray:
         """Return the sum over axes."""
         if out is None and initial is None and where is True:
             return self._recorded(reductions.reduce(self._expression, "sum", axis, keepdims, dtype))
-        return recorded(np.sum)(self, axis, dtype, out, keepdims, initial, where)  # type: ignore[return-value]  # a handle
+        return recorded(np.sum)(self, axis, dtype, out, keepdims, initial, where)
 
     def prod(
-        self,
+        self: Recorder,
         axis: Axis = None,
         dtype: npt.DTypeLike | None = None,
-        out: Self | None = None,
+        out: DistArray | None = None,
         keepdims: bool = False,
         initial: object = None,
         where: object = True,
-    ) -> Self:
+    ) -> DistArray:
         """Return the product over axes."""
         if out is None and initial is None and where is True:
             return self._recorded(reductions.reduce(self._expression, "prod", axis, keepdims, dtype))
-        return recorded(np.prod)(self, axis, dtype, out, keepdims, initial, where)  # type: ignore[return-value]  # a handle
+        return recorded(np.prod)(self, axis, dtype, out, keepdims, initial, where)
 
     def min(
-        self,
+        self: Recorder,
         axis: Axis = None,
-        out: Self | None = None,
+        out: DistArray | None = None,
         keepdims: bool = False,
         initial: object = None,
         where: object = True,
-    ) -> Self:
+    ) -> DistArray:
         """Return the smallest element over axes; NaN where there is one."""
         if out is None and initial is None and where is True:
             return self._recorded(reductions.reduce(self._expression, "min", axis, keepdims))
-        return recorded(np.min)(self, axis, out, keepdims, initial, where)  # type: ignore[return-value]  # a handle
+        return recorded(np.min)(self, axis, out, keepdims, initial, where)
 
     def max(
-        self,
+        self: Recorder,
         axis: Axis = None,
-        out: Self | None = None,
+        out: DistArray | None = None,
         keepdims: bool = False,
         initial: object = None,
         where: object = True,
-    ) -> Self:
+    ) -> DistArray:
         """Return the largest element over axes; NaN where there is one."""
         if out is None and initial is None and where is True:
             return self._recorded(reductions.reduce(self._expression, "max", axis, keepdims))
-        return recorded(np.max)(self, axis, out, keepdims, initial, where)  # type: ignore[return-value]  # a handle
+        return recorded(np.max)(self, axis, out, keepdims, initial, where)
 
     def any(
-        self, axis: Axis = None, out: Self | None = None, keepdims: bool = False, *, where: object = True
-    ) -> Self:
-        """Tell whether any element over axes is not zero."""
-        if out is None and where is True:
-            return self._recorded(reductions.reduce(self._expression, "any", axis, keepdims))
-        return recorded(np.any)(self, axis, out, keepdims, where=where)  # type: ignore[return-value]  # a handle
-
-    def all(
-        self, axis: Axis = None, out: Self | None = None, keepdims: bool = False, *, where: object = True
-    ) -> Self:
-        """Tell whether every element over axes is not zero."""
-        if out is None and where is True:
-            return self._recorded(reductions.reduce(self._expression, "all", axis, keepdims))
-        return recorded(np.all)(self, axis, out, keepdims, where=where)  # type: ignore[return-value]  # a handle
-
-    def mean(
-        self,
+        self: Recorder,
         axis: Axis = None,
-        dtype: npt.DTypeLike | None = None,
-        out: Self | None = None,
+        out: DistArray | None = None,
         keepdims: bool = False,
         *,
         where: object = True,
-    ) -> Self:
+    ) -> DistArray:
+        """Tell whether any element over axes is not zero."""
+        if out is None and where is True:
+            return self._recorded(reductions.reduce(self._expression, "any", axis, keepdims))
+        return recorded(np.any)(self, axis, out, keepdims, where=where)
+
+    def all(
+        self: Recorder,
+        axis: Axis = None,
+        out: DistArray | None = None,
+        keepdims: bool = False,
+        *,
+        where: object = True,
+    ) -> DistArray:
+        """Tell whether every element over axes is not zero."""
+        if out is None and where is True:
+            return self._recorded(reductions.reduce(self._expression, "all", axis, keepdims))
+        return recorded(np.all)(self, axis, out, keepdims, where=where)
+
+    def mean(
+        self: Recorder,
+        axis: Axis = None,
+        dtype: npt.DTypeLike | None = None,
+        out: DistArray | None = None,
+        keepdims: bool = False,
+        *,
+        where: object = True,
+    ) -> DistArray:
         """Return the arithmetic mean over axes, absent zeros included."""
         if out is None and where is True:
             return self._recorded(reductions.mean(self._expression, axis, keepdims, dtype))
-        return recorded(np.mean)(self, axis, dtype, out, keepdims, where=where)  # type: ignore[return-value]  # a handle
+        return recorded(np.mean)(self, axis, dtype, out, keepdims, where=where)
 
     def var(
-        self,
+        self: Recorder,
         axis: Axis = None,
         dtype: npt.DTypeLike | None = None,
-        out: Self | None = None,
+        out: DistArray | None = None,
         ddof: float = 0,
         keepdims: bool = False,
         *,
         where: object = True,
         mean: object = None,
         correction: float | None = None,
-    ) -> Self:
+    ) -> DistArray:
         """Return the variance over axes, with ``number - ddof`` in the denominator."""
         if out is None and where is True and mean is None and correction is None:
             return self._recorded(reductions.var(self._expression, axis, keepdims, ddof, dtype))
         options = {"where": where, "mean": mean, "correction": correction}
-        return recorded(np.var)(self, axis, dtype, out, ddof, keepdims, **options)  # type: ignore[return-value]  # a handle
+        return recorded(np.var)(self, axis, dtype, out, ddof, keepdims, **options)
 
     def std(
-        self,
+        self: Recorder,
         axis: Axis = None,
         dtype: npt.DTypeLike | None = None,
-        out: Self | None = None,
+        out: DistArray | None = None,
         ddof: float = 0,
         keepdims: bool = False,
         *,
         where: object = True,
         mean: object = None,
         correction: float | None = None,
-    ) -> Self:
+    ) -> DistArray:
         """Return the standard deviation over axes: the root of the variance."""
         if out is None and where is True and mean is None and correction is None:
             return self._recorded(reductions.std(self._expression, axis, keepdims, ddof, dtype))
         options = {"where": where, "mean": mean, "correction": correction}
-        return recorded(np.std)(self, axis, dtype, out, ddof, keepdims, **options)  # type: ignore[return-value]  # a handle
+        return recorded(np.std)(self, axis, dtype, out, ddof, keepdims, **options)

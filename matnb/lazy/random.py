@@ -14,7 +14,7 @@ from matnb.blocks.grid import BlocksSpec
 from matnb.errors import OptionError, ShapeError, no_attribute
 from matnb.expr.nodes import Elementwise, Expr, Load, broadcast_shapes
 from matnb.io.rmat import Rmat
-from matnb.lazy.array import DistArray, wrap
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import ShapeLike, asarray, created, regridded, shape_of
 from matnb.lazy.loop import loop_numbers
 from matnb.lazy.registry import recorded
@@ -72,7 +72,7 @@ class Generator:
             return _drawn(Uniform(shape, self.seed, stream, float(low), float(high), _real(dtype)), blocks)  # type: ignore[arg-type]  # numbers
         first, last = asarray(low), asarray(high)
         drawn = self.random(_lengths(size, first, last), dtype, blocks)
-        return drawn * (last - first) + first  # type: ignore[no-any-return]  # a handle
+        return handle_of(drawn * (last - first) + first)
 
     def normal(
         self,
@@ -89,7 +89,7 @@ class Generator:
             return _drawn(Normal(shape, self.seed, stream, float(loc), float(scale), _real(dtype)), blocks)  # type: ignore[arg-type]  # numbers
         mean, deviation = asarray(loc), asarray(scale)
         drawn = self.normal(0.0, 1.0, _lengths(size, mean, deviation), dtype, blocks)
-        return drawn * deviation + mean  # type: ignore[no-any-return]  # a handle
+        return handle_of(drawn * deviation + mean)
 
     def standard_normal(
         self, size: Size = None, dtype: npt.DTypeLike = float, blocks: BlocksSpec = None
@@ -130,7 +130,7 @@ class Generator:
         """Return exponential numbers of mean ``scale``."""
         _check_positive("exponential", "scale", scale)
         factor = asarray(scale)
-        return self.standard_exponential(_lengths(size, factor), blocks=blocks) * factor  # type: ignore[no-any-return]  # a handle
+        return handle_of(self.standard_exponential(_lengths(size, factor), blocks=blocks) * factor)
 
     def lognormal(
         self, mean: object = 0.0, sigma: object = 1.0, size: Size = None, blocks: BlocksSpec = None
@@ -168,7 +168,7 @@ class Generator:
         _check_known("gamma", {"scale": scale})
         factor = asarray(scale)
         sized = _lengths(size, asarray(shape), factor)
-        return self._variates("gamma", sized, {"shape": shape}, blocks) * factor  # type: ignore[no-any-return]  # a handle
+        return handle_of(self._variates("gamma", sized, {"shape": shape}, blocks) * factor)
 
     def beta(self, a: object, b: object, size: Size = None, blocks: BlocksSpec = None) -> DistArray:
         """Return beta numbers; ``a`` and ``b`` are numbers, or arrays of them, above 0.
@@ -270,13 +270,13 @@ class Generator:
         lengths = shape_of(size) if size is not None else None
         fitting = broadcast_shapes(counts.shape, chances.shape[:-1], name="multinomial")
         lengths = fitting if lengths is None else lengths
-        found = recorded(np.broadcast_to)(counts, _fitting("multinomial", lengths, fitting))[..., None]  # type: ignore[index]  # a handle
+        found = recorded(np.broadcast_to)(counts, _fitting("multinomial", lengths, fitting))[..., None]
         for shares in _halvings(chances, outcomes):
             parameters = {"n": found, "p": shares}
             left: DistArray = self._variates("binomial", (*lengths, shares.shape[-1]), parameters)
             both = recorded(np.stack)([left, found - left], axis=-1)
             found = recorded(np.reshape)(both, (*lengths, 2 * shares.shape[-1]))
-        return found[..., :outcomes]  # type: ignore[no-any-return]  # a handle
+        return found[..., :outcomes]
 
     def dirichlet(self, alpha: object, size: Size = None, blocks: BlocksSpec = None) -> DistArray:
         """Return numbers along a new last axis that add up to 1, of Dirichlet's law.
@@ -359,7 +359,7 @@ class Generator:
             raise OptionError("choice(p=, replace=False): draw with replacement, or without probabilities")
         if p is not None:
             shares = recorded(np.cumsum)(asarray(p))
-            places = recorded(np.searchsorted)(shares / shares[-1:], self.random(shape), side="right")  # type: ignore[index]  # a handle
+            places = recorded(np.searchsorted)(shares / shares[-1:], self.random(shape), side="right")
         elif replace:
             places = self.integers(0, count, shape)
         else:
@@ -368,14 +368,14 @@ class Generator:
                     f"choice: cannot draw {prod(shape)} of {count} elements without replacement"
                 )
             places = self.permutation(count)[: prod(shape)].reshape(shape)
-        return places if is_count else recorded(np.take)(asarray(a), places, axis=axis)  # type: ignore[return-value]  # handles
+        return places if is_count else recorded(np.take)(asarray(a), places, axis=axis)
 
     def permutation(self, x: object, axis: int = 0) -> DistArray:
         """Return the parts of an array along an axis, or the whole numbers below ``x``, in random order."""
         if isinstance(x, int | np.integer):
-            return recorded(np.argsort)(self.random(int(x)))  # type: ignore[return-value]  # a handle
+            return recorded(np.argsort)(self.random(int(x)))
         array = asarray(x)
-        return recorded(np.take)(array, self.permutation(array.shape[axis]), axis=axis)  # type: ignore[return-value]  # a handle
+        return recorded(np.take)(array, self.permutation(array.shape[axis]), axis=axis)
 
     def shuffle(self, x: DistArray, axis: int = 0) -> None:
         """Put the parts of an array along an axis in random order; the handle changes."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from matnb.errors import UnsupportedError
 from matnb.registration import Registry
 
-FUNCTIONS: dict[Callable[..., object], Callable[..., object]] = Registry("the implementation of")
+if TYPE_CHECKING:
+    from matnb.lazy.array import DistArray
+
+FUNCTIONS: dict[Callable[..., object], Callable[..., Any]] = Registry("the implementation of")
 # Methods that families give to DistArrays, dense or sparse, by name; what NumPy's arrays have is no family's.
 METHODS: Registry[str, Callable[..., object]] = Registry("the method")
 SPARSE_METHODS: Registry[str, Callable[..., object]] = Registry("the method")
@@ -20,7 +23,7 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 _Writer = TypeVar("_Writer", bound=Callable[..., None])
 
 
-def implements(*functions: Callable[..., object]) -> Callable[[_Function], _Function]:
+def implements(*functions: Any) -> Callable[[_Function], _Function]:
     """Return a decorator that registers a function as the implementation of NumPy's for DistArrays."""
 
     def register(function: _Function) -> _Function:
@@ -57,8 +60,8 @@ def writer_of(value: object, suffix: str) -> Callable[..., None] | None:
     return own or _writers_by_suffix.get(suffix)
 
 
-def recorded(function: Callable[..., object]) -> Callable[..., object]:
-    """Return what a NumPy function does on a DistArray.
+def recorded(function: Callable[..., object]) -> Callable[..., DistArray]:
+    """Return what a NumPy function does on a DistArray; what it gives is one, mostly.
 
     Raises
     ------

@@ -8,7 +8,7 @@ import numpy as np
 
 from matnb.blocks.kernels.elementwise.elementwise import ufunc_named
 from matnb.errors import DTypeError, no_attribute
-from matnb.lazy.array import DistArray
+from matnb.lazy.array import DistArray, handle_of
 from matnb.lazy.creation import asarray
 from matnb.lazy.functions.elementwise import named
 
@@ -42,7 +42,7 @@ def softmax(x: object, axis: Axis = None) -> DistArray:
     """
     numbers = _real(x, "softmax")
     powers: Any = np.exp(numbers - np.max(numbers, axis=axis, keepdims=True))
-    return powers / np.sum(powers, axis=axis, keepdims=True)  # type: ignore[no-any-return]  # a handle
+    return handle_of(powers / np.sum(powers, axis=axis, keepdims=True))
 
 
 def log_softmax(x: object, axis: Axis = None) -> DistArray:
@@ -62,7 +62,7 @@ def log_softmax(x: object, axis: Axis = None) -> DistArray:
     numbers = _real(x, "log_softmax")
     greatest = _finite(np.max(numbers, axis=axis, keepdims=True))
     away: Any = numbers - greatest
-    return away - np.log(np.sum(np.exp(away), axis=axis, keepdims=True))  # type: ignore[no-any-return]  # a handle
+    return handle_of(away - np.log(np.sum(np.exp(away), axis=axis, keepdims=True)))
 
 
 def logsumexp(a: object, axis: Axis = None, b: object = None, keepdims: bool = False) -> DistArray:
@@ -104,7 +104,7 @@ def logsumexp(a: object, axis: Axis = None, b: object = None, keepdims: bool = F
     total: Any = np.sum(powers if factors is None else factors * powers, axis=axis, keepdims=True)
     found = np.log(total) + greatest
     axes = axis if axis is not None else tuple(range(numbers.ndim))
-    return found if keepdims else np.squeeze(found, axis=axes)  # type: ignore[no-any-return]  # a handle
+    return handle_of(found if keepdims else np.squeeze(found, axis=axes))
 
 
 def _real(values: object, name: str) -> DistArray:
@@ -114,9 +114,9 @@ def _real(values: object, name: str) -> DistArray:
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
-def _finite(greatest: object) -> Any:
+def _finite(greatest: Any) -> Any:
     # What is taken off before exponentials: of infinities nothing, which would give NaN.
-    return np.where(np.isfinite(greatest), greatest, 0)  # type: ignore[call-overload]  # a handle
+    return handle_of(np.where(np.isfinite(greatest), greatest, 0))
 
 
 def __getattr__(name: str) -> Any:

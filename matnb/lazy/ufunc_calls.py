@@ -5,25 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import date, timedelta
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.creation import Arange
 from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, UnsupportedError, suggestion
-from matnb.expr.nodes import Broadcast, Create, Expr, Literal, broadcast_shapes
+from matnb.expr.nodes import Broadcast, Create, Expr, Index, Literal, broadcast_shapes
 from matnb.lazy import reductions, ufuncs
-from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
 from matnb.lazy.evaluator import asked
-from matnb.lazy.functions.shaping import reshaped
+from matnb.lazy.handles import Handle, expression_of, noted, operand_of
 from matnb.lazy.indexing.basic import basic, replacing
 from matnb.lazy.indexing.fancy import check_places, put_back, turned, turned_back, vectors
 from matnb.lazy.indexing.getitem import with_expressions
-from matnb.lazy.indexing.keys import one_axis, parts_of, with_new_axes
+from matnb.lazy.indexing.keys import normalize_key, one_axis, parts_of, with_new_axes
 from matnb.lazy.reductions import associative, element_of
 from matnb.lazy.reductions import where as choose
-from matnb.lazy.registry import FUNCTIONS
+from matnb.lazy.registry import FUNCTIONS, recorded
+from matnb.lazy.shapes import reshaped, sliced
 from matnb.lazy.ufuncs import Operand, astype, call, literal, number_dtype
+from matnb.lazy.values import Values
 from matnb.ops.grouping import Scatter
 from matnb.ops.joining import Concatenate
 
@@ -32,8 +34,8 @@ Options = dict[str, object]
 _UNLIKE_BITS = (str, bytes, np.datetime64, np.timedelta64, date, timedelta)  # compared, and never & or |
 
 
-def called(ufunc: np.ufunc, method: str, inputs: Sequence[object], options: Options) -> object:
-    """Return what ``ufunc.method(*inputs, **options)`` is.
+def called(ufunc: np.ufunc, method: str, inputs: Sequence[object], options: Options) -> list[object]:
+    """Return what ``ufunc.method(*inputs, **options)`` is: expressions, and what ``out=`` gives as it is.
 
     ``where=`` without ``out=`` leaves 0 where it is false, which NumPy leaves open. ``at`` gives the handle a
     new version.
@@ -53,13 +55,9 @@ def called(ufunc: np.ufunc, method: str, inputs: Sequence[object], options: Opti
         case "outer":
             return _outer(ufunc, inputs, options)
         case "at":
-            from matnb.lazy.ufunc_calls import written_at  # which indexes handles
-
             written_at(ufunc, *inputs)
-            return None
+            return [None]
         case "reduceat":
-            from matnb.lazy.ufunc_calls import segments_reduced
-
             array, indices, *rest = inputs
             options.update(zip(("axis", "dtype", "out"), rest, strict=False))
             result = segments_reduced(ufunc, array, indices, **_named(options, "axis", "dtype"))  # type: ignore[arg-type]  # checked there
@@ -71,8 +69,8 @@ def called(ufunc: np.ufunc, method: str, inputs: Sequence[object], options: Opti
 
 def into(
     out: object, results: Sequence[Expr], where: Expr | None = None, casting: str = "same_kind"
-) -> object:
-    """Return handles on results, or give them to the arrays of ``out=``, as one or as a tuple.
+) -> list[object]:
+    """Return results, or give them to the arrays of ``out=`` and return these.
 
     Into arrays of NumPy's they are computed, within ``compute_limit``.
 
@@ -89,14 +87,14 @@ def into(
     made: list[object] = []
     for target, node in zip(targets, results, strict=True):
         if target is None:
-            made.append(wrap(node if where is None else _where_true(where, node)))
+            made.append(node if where is None else _where_true(where, node))
             continue
         if isinstance(target, np.ndarray):  # as `w += x` says of an array of NumPy's
-            chosen: object = True if where is None else np.asarray(wrap(where))
-            np.copyto(target, np.asarray(wrap(node)), casting, where=chosen)  # type: ignore[arg-type]  # checked
+            chosen: object = True if where is None else np.asarray(Values(noted(where)))
+            np.copyto(target, np.asarray(Values(noted(node))), casting, where=chosen)  # type: ignore[arg-type]  # checked
             made.append(target)
             continue
-        if not isinstance(target, DistArray):
+        if not isinstance(target, Handle):
             raise UnsupportedError(f"out= of type {type(target).__name__}: give an array")
         old = target.expression
         if not np.can_cast(node.dtype, old.dtype, casting):  # type: ignore[arg-type]  # checked before
@@ -109,7 +107,7 @@ def into(
             node = Broadcast(node, old.shape)
         target._become(replacing(old, node, where))
         made.append(target)
-    return made[0] if len(made) == 1 else tuple(made)
+    return made
 
 
 def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
@@ -132,9 +130,9 @@ def _mask(where: object) -> Expr | None:
     return mask
 
 
-def _called(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> object:
+def _called(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> list[object]:
     if ufunc.signature is not None and ufunc in FUNCTIONS:
-        return FUNCTIONS[ufunc](*inputs, **options)
+        return [FUNCTIONS[ufunc](*inputs, **options)]
     out, where = options.pop("out", None), _mask(options.pop("where", True))
     dtype, casting = options.pop("dtype", None), str(options.pop("casting", "same_kind"))
     signature = options.pop("signature", options.pop("sig", None))
@@ -155,7 +153,7 @@ def _called(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> obje
     is_scalar = (
         isinstance(out, tuple)
         and out[0] is inputs[0]
-        and isinstance(out[0], DistArray)
+        and isinstance(out[0], Handle)
         and not out[0].shape
         and where is None
     )
@@ -200,7 +198,7 @@ def _named(options: Options, *names: str) -> Options:
     return {name: options[name] for name in names if options.get(name) is not None}
 
 
-def _reduced(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> object:
+def _reduced(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> list[object]:
     (array, *rest) = inputs
     options.update(zip(("axis", "dtype", "out", "keepdims", "initial", "where"), rest, strict=False))
     out, where = options.pop("out", None), _mask(options.pop("where", True))
@@ -210,13 +208,13 @@ def _reduced(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> obj
         raise UnsupportedError(
             f"np.{ufunc.__name__}.reduce({', '.join(options)}=) is not supported: leave it out"
         )
-    first = initial.expression if isinstance(initial, DistArray) else initial
+    first = initial.expression if isinstance(initial, Handle) else initial
     first = None if first is np._NoValue else first
     node = reductions.folded(expression_of(array), ufunc, axis, keepdims, dtype, first, where)  # type: ignore[arg-type]  # checked there
     return into(out, (node,), casting="unsafe")  # as NumPy does here
 
 
-def _accumulated(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> object:
+def _accumulated(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> list[object]:
     (array, *rest) = inputs
     options.update(zip(("axis", "dtype", "out"), rest, strict=False))
     out = options.pop("out", None)
@@ -224,14 +222,14 @@ def _accumulated(ufunc: np.ufunc, inputs: Sequence[object], options: Options) ->
     return into(out, (node,), casting="unsafe")  # as NumPy does here
 
 
-def _outer(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> object:
+def _outer(ufunc: np.ufunc, inputs: Sequence[object], options: Options) -> list[object]:
     if ufunc.nin != 2 or len(inputs) != 2:
         raise OptionError(
             f"np.{ufunc.__name__}.outer: only ufuncs with two inputs have outer, which takes two arrays"
         )
     node, other = map(expression_of, inputs)  # also of Python's numbers, which are not weak here
     node = with_new_axes(node, node.ndim, other.ndim)
-    return _called(ufunc, (DistArray(node), DistArray(other)), options)
+    return _called(ufunc, (Handle(node), Handle(other)), options)
 
 
 # A ufunc's ``at`` and ``reduceat``: at places that may repeat, and over runs of elements.
@@ -256,7 +254,7 @@ def written_at(ufunc: np.ufunc, array: object, indices: object, *values: object)
         For booleans beside places, and for places that may repeat of a ufunc whose order matters.
     """
     name = ufunc.__name__
-    if not isinstance(array, DistArray):
+    if not isinstance(array, Handle):
         kind = type(array).__name__
         raise UnsupportedError(f"np.{name}.at into a {kind} from DistArrays: compute() them first")
     if len(values) != ufunc.nin - 1:
@@ -267,8 +265,9 @@ def written_at(ufunc: np.ufunc, array: object, indices: object, *values: object)
     operands = [expression_of(one) for one in values]  # a number has its own dtype here
     (met,) = call(ufunc, [literal(0, one.dtype) for one in (node, *operands)])
     if not may_repeat(key):
-        new = ufunc(array[indices], *map(DistArray, operands))
-        array[indices] = new if new.dtype == node.dtype else new.astype(node.dtype)
+        handle: Any = array
+        new = ufunc(handle[indices], *map(Handle, operands))
+        handle[indices] = new if new.dtype == node.dtype else new.astype(node.dtype)
         return
     parts = parts_of(key, node.shape)
     region = basic(node, parts)
@@ -390,7 +389,7 @@ def segments_reduced(
     """
     name = associative(ufunc, "reduceat")
     node = expression_of(array)
-    if isinstance(indices, DistArray):
+    if isinstance(indices, Handle):
         if indices.size > _MOST_ASKED:
             raise UnsupportedError(
                 f"{name}.reduceat at {indices.size:,} indices that are in a DistArray: give them as a NumPy "
@@ -427,12 +426,10 @@ def _runs(ufunc: np.ufunc, node: Expr, starts: np.ndarray) -> Expr:
     ends = np.append(starts[1:], length)
     is_ordered = node.dtype.kind != "c" or ufunc not in (np.minimum, np.maximum)
     if (ends > starts).all() and ufunc.__name__ in _LABELLED and is_ordered:
-        handle = DistArray(node)[int(starts[0]) :]
+        values = noted(sliced(node, 0, slice(int(starts[0]), None)))
         bounds = starts[1:] - starts[0]
-        places = DistArray(Create(Arange(0, 1, length - int(starts[0]), np.dtype(np.int64))))
-        found = np.searchsorted(bounds, places, side="right")
-        labels = expression_of(found)
-        values = handle.expression
+        places = Handle(Create(Arange(0, 1, length - int(starts[0]), np.dtype(np.int64))))
+        labels = recorded(np.searchsorted)(bounds, places, side="right").expression
         if len(rest) > 1:
             values = reshaped(values, (values.shape[0], math.prod(rest)))
         result: Expr = Scatter(values, labels, starts.size, _MONOIDS[ufunc.__name__])
@@ -442,10 +439,12 @@ def _runs(ufunc: np.ufunc, node: Expr, starts: np.ndarray) -> Expr:
             f"np.{ufunc.__name__}.reduceat over {starts.size} slices is supported for increasing indices and "
             f"np.{', np.'.join(_LABELLED)}"
         )
-    handle = DistArray(node)
-    parts = [
-        # A run of one element, or that ends before it begins, is its first element.
-        ufunc.reduce(handle[int(start) : int(stop)], axis=0) if stop > start + 1 else handle[int(start)]
-        for start, stop in zip(starts, ends, strict=True)
-    ]
-    return expression_of(np.stack(parts))
+    runs = map(slice, starts.tolist(), ends.tolist())
+    return recorded(np.stack)([Handle(_run(ufunc, node, one)) for one in runs]).expression
+
+
+def _run(ufunc: np.ufunc, node: Expr, run: slice) -> Expr:
+    # A run of one element, or that ends before it begins, is its first element.
+    if run.stop <= run.start + 1:
+        return noted(Index(node, normalize_key(run.start, node.shape)))
+    return noted(reductions.folded(noted(sliced(node, 0, run)), ufunc, 0, False, None, None, None))

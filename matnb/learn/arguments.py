@@ -345,7 +345,7 @@ def seed_from(random_state: object, estimator: str) -> int:
     return whole(random_state, "random_state", estimator, least=0)
 
 
-def real(value: object, name: str, estimator: str, least: float = 0.0, above: bool = False) -> float:
+def real(value: Any, name: str, estimator: str, least: float = 0.0, above: bool = False) -> float:
     """Return a finite number of at least ``least``, or ``above`` it.
 
     Raises
@@ -354,7 +354,7 @@ def real(value: object, name: str, estimator: str, least: float = 0.0, above: bo
         For anything other than a number, or one outside.
     """
     try:
-        number = float(value)  # type: ignore[arg-type]  # what it cannot take raises
+        number = float(value)
     except (TypeError, ValueError):
         raise DTypeError(f"{estimator}: {name}={value!r}; give a number") from None
     if not (number > least if above else number >= least) or number == np.inf:

@@ -3,11 +3,18 @@
 from matnb.errors import offered
 from matnb.nested import folding as _folding  # noqa: F401  registers its pass
 from matnb.nested.array import NestedArray
-from matnb.nested.creation import KeyedSegments, from_keys, from_lists, from_offsets, from_rows, unflatten
+from matnb.nested.creation import (
+    KeyedSegments,
+    from_keys,
+    from_lists,
+    from_offsets,
+    from_rows,
+    merge,
+    unflatten,
+)
 from matnb.nested.deep import DeepNestedArray
 from matnb.nested.files import load
 from matnb.nested.interchange import from_arrow, from_awkward
-from matnb.nested.restructuring import merge
 from matnb.nested.selecting import TopSegments, UniqueSegments, topk, unique, unique_counts
 
 __all__ = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -22,246 +22,23 @@ from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import full, zeros
 from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.ufuncs import astype
+from matnb.nested.indexing import indexed
 from matnb.nested.numpy_calls import NumpyCalls
 from matnb.nested.orders import ordered
+from matnb.nested.outgoing import to_arrow, to_awkward
 from matnb.nested.pictures import nested_html, nested_text
+from matnb.nested.restructuring import combine, shuffle, transpose, united
 from matnb.nested.scans import RunningValues, only_monoid
 from matnb.nested.segments import SegmentPlaces, SegmentReduce
+from matnb.nested.selecting import TopSegments, topk, unique
 from matnb.nested.showing import explained, nested_facts
 from matnb.nested.structure import Structure, as_vector, check_dtype, check_same, is_nested, spread
 from matnb.pictures.facts import NestedFacts
 
-if TYPE_CHECKING:
-    from matnb.nested.selecting import TopSegments
-
 _BY_MONOID = {"plus": "sum", "times": "prod", "min": "min", "max": "max", "lor": "any", "land": "all"}
 
 
-class StructureMethods:
-    """Methods of nested arrays that give other segments, or the same values in another structure."""
-
-    __slots__ = ()
-
-    def __getitem__(self, key: Any) -> Any:
-        """Return a segment, ``N[3]``, one of its elements, ``N[3, 2]``, or a nested array of some segments.
-
-        Parameters
-        ----------
-        key
-            An integer for a segment; a segment and a place in it, both may count back from the end; of an
-            array with ``positions`` a segment and a position. Or a slice of segments, one boolean a segment,
-            or integers, which may repeat; arrays may be NumPy's or DistArrays. Nested booleans of the same
-            segments, such as ``N > 0``, select values within each segment.
-
-        Returns
-        -------
-        DistArray or NestedArray
-            A segment has one axis and an element none. An element takes two offsets and one value from the
-            workers.
-
-        Raises
-        ------
-        IndexingError
-            For a segment or element that there is not, with both numbers; a mask of another length; and for
-            other than whole numbers and booleans.
-        LoopBodyError
-            For a key that depends on the state of a loop.
-
-        Examples
-        --------
-        >>> import matnb as mn
-        >>> N = mn.nested.from_lists([[1, 2], [], [3, 4, 5]])
-        >>> int(N[2, 1]), N[-1].tolist(), N[[2, 0, 2]].count().tolist()
-        (4, [3, 4, 5], [3, 2, 3])
-        >>> N[N > 1].tolist()
-        [[2], [], [3, 4, 5]]
-        """
-        from matnb.nested.indexing import indexed  # which makes nested arrays
-
-        return indexed(self, key)  # type: ignore[arg-type]  # which has these methods
-
-    def combine(
-        self,
-        target: object,
-        monoid: str | Callable[..., object] = "plus",
-        *,
-        counts: object = None,
-        stable: bool = False,
-    ) -> NestedArray:
-        """Return values brought to new places, where those that meet are combined by a monoid.
-
-        Parameters
-        ----------
-        target
-            For each value the segment and the place in it that it goes to: a pair of arrays of integers, flat
-            or nested as this one.
-        monoid
-            "plus", "times", "min", "max", "lor" or "land", or its ufunc. A place without a value gets its
-            identity.
-        counts
-            The lengths of the new segments; by default they are counted, the largest place and one.
-        stable
-            Sort values by where they go, and combine those that meet as ``N.reduce`` does, in their order, so
-            that the bits of float sums do not depend on how the array is cut. Otherwise values are added in
-            order within each block, then block by block. Other results have the same bits in either case,
-            but for the sign of a zero.
-
-        Returns
-        -------
-        NestedArray
-            Of the dtype of NumPy's reduction.
-
-        Raises
-        ------
-        IndexingError
-            For a place that a segment does not have, with the value that would go there; in a loop's body,
-            where the target depends on its state, once it is computed.
-        LoopBodyError
-            Without ``counts``, or with ``stable``, for a target that depends on the state of a loop.
-        ShapeError, DTypeError, OptionError
-            For a target of other lengths or dtypes, and for another monoid.
-
-        Examples
-        --------
-        >>> import matnb as mn
-        >>> N = mn.nested.from_lists([[1, 2], [], [3, 4, 5]])
-        >>> N.combine(([0, 0, 2, 0, 2], [1, 0, 0, 1, 0])).tolist()
-        [[2, 5], [], [8]]
-        """
-        from matnb.nested.restructuring import combine  # which makes nested arrays
-
-        return combine(self, target, monoid, counts, stable)  # type: ignore[arg-type]  # which has these methods
-
-    def shuffle(self, target: object, *, counts: object = None) -> NestedArray:
-        """Return values brought to new places, one to each: a 1-to-1 :meth:`combine`, of the same dtype.
-
-        Raises
-        ------
-        ShapeError
-            Where two values would go to one place, or none to one, which it names.
-        IndexingError, LoopBodyError, DTypeError, OptionError
-            As :meth:`combine`.
-
-        Examples
-        --------
-        >>> import matnb as mn
-        >>> mn.nested.from_lists([[1, 2], [3]]).shuffle(([1, 0, 1], [1, 0, 0])).tolist()
-        [[2], [3, 1]]
-        """
-        from matnb.nested.restructuring import shuffle  # which makes nested arrays
-
-        return shuffle(self, target, counts)  # type: ignore[arg-type]  # which has these methods
-
-    @property
-    def T(self) -> NestedArray:
-        """Places as segments, and segments as places: :meth:`transpose`."""
-        return self.transpose()
-
-    def transpose(self, num_segments: int | None = None) -> NestedArray:
-        """Return a nested array whose segment k has what is at place k of each segment that is long enough.
-
-        They come in the order of segments. Of segments of one length it is NumPy's transpose. The lengths
-        follow from the lengths here. Of an array with ``positions``, segment k has what is at position k,
-        with the numbers of segments as its positions; that is counted.
-
-        Parameters
-        ----------
-        num_segments
-            How many segments to give; by default as many as the longest segment has places, or the largest
-            position and one. Of the rows of a sparse matrix A, ``A.shape[1]`` gives all columns.
-
-        Raises
-        ------
-        ShapeError
-            For fewer segments than that.
-        OptionError
-            For a number of segments that is no integer.
-
-        Examples
-        --------
-        >>> import matnb as mn
-        >>> mn.nested.from_lists([[1, 2], [], [3, 4, 5]]).T.tolist()
-        [[1, 3], [2, 4], [5]]
-        """
-        from matnb.nested.restructuring import transpose  # which makes nested arrays
-
-        return transpose(self, num_segments)  # type: ignore[arg-type]  # which has these methods
-
-    def to_arrow(self) -> Any:
-        """Compute it and return a ``pyarrow.LargeListArray``, which shares the computed memory.
-
-        Raises
-        ------
-        DTypeError
-            For complex numbers, which Arrow does not have.
-        TooLargeError
-            For more than the session's ``compute_limit``.
-
-        Examples
-        --------
-        >>> import matnb as mn
-        >>> mn.nested.from_lists([[1, 2], []]).to_arrow().to_pylist()
-        [[1, 2], []]
-        """
-        from matnb.nested.interchange import to_arrow  # which makes nested arrays
-
-        return to_arrow(self)  # type: ignore[arg-type]  # which has these methods
-
-    def to_awkward(self) -> Any:
-        """Compute it and return an ``ak.Array`` of lists, which shares the computed memory.
-
-        Raises
-        ------
-        UnsupportedError
-            If Awkward is not installed.
-        TooLargeError
-            For more than the session's ``compute_limit``.
-
-        Examples
-        --------
-        >>> import matnb as mn
-        >>> mn.nested.from_lists([[1, 2], []]).to_awkward().to_list()
-        [[1, 2], []]
-        """
-        from matnb.nested.interchange import to_awkward
-
-        return to_awkward(self)  # type: ignore[arg-type]  # which has these methods
-
-    def unique(self) -> NestedArray:
-        """Return the distinct values of each segment, ascending, NaN once, as ``np.unique`` of each.
-
-        Raises
-        ------
-        DTypeError
-            For complex values.
-        LoopBodyError
-            For values that depend on the state of a loop.
-
-        Examples
-        --------
-        >>> import matnb as mn
-        >>> mn.nested.from_lists([[2, 1, 2], [], [5]]).unique().tolist()
-        [[1, 2], [], [5]]
-        """
-        from matnb.nested.selecting import unique  # which makes nested arrays
-
-        return unique(self)  # type: ignore[arg-type]  # which has these methods
-
-    def topk(self, k: int, largest: bool = True) -> TopSegments:
-        """Return the ``k`` largest values of each segment and their places, as :func:`matnb.nested.topk`.
-
-        Examples
-        --------
-        >>> import matnb as mn
-        >>> mn.nested.from_lists([[3, 1, 9], [], [4]]).topk(2).values.tolist()
-        [[9, 3], [], [4]]
-        """
-        from matnb.nested.selecting import topk
-
-        return topk(self, k, largest)  # type: ignore[arg-type]  # which has these methods
-
-
-class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsMixin):
+class NestedArray(RunningValues, NumpyCalls, NDArrayOperatorsMixin):
     """Values divided into segments of unequal length, such as the neighbors of each vertex.
 
     Made by :func:`matnb.nested.unflatten` and its like. Operations along the last axis give a value for each
@@ -281,7 +58,7 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
     __slots__ = ("_positions", "_strategy", "_structure", "_values")
     __array_priority__ = 2000
     __matnb_leads__ = True
-    _is_nested = True
+    _is_nested = _is_one_level = True
 
     def __init__(
         self,
@@ -302,6 +79,9 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
         # What names the segments, and the positions of values in them.
         positions = b"" if self._positions is None else self._positions.expression.digest
         return self._structure.offsets.expression.digest + positions
+
+    def _offsets_of_levels(self) -> list[DistArray]:
+        return [self.offsets]
 
     @property
     def values(self) -> DistArray:
@@ -417,6 +197,210 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
         # A number of each segment for each of its values, cut as these are.
         return spread(self._structure, numbers, self._structure.cuts, self._structure.ranks)
 
+    # Other segments, or the same values in another structure.
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a segment, ``N[3]``, one of its elements, ``N[3, 2]``, or a nested array of some segments.
+
+        Parameters
+        ----------
+        key
+            An integer for a segment; a segment and a place in it, both may count back from the end; of an
+            array with ``positions`` a segment and a position. Or a slice of segments, one boolean a segment,
+            or integers, which may repeat; arrays may be NumPy's or DistArrays. Nested booleans of the same
+            segments, such as ``N > 0``, select values within each segment.
+
+        Returns
+        -------
+        DistArray or NestedArray
+            A segment has one axis and an element none. An element takes two offsets and one value from the
+            workers.
+
+        Raises
+        ------
+        IndexingError
+            For a segment or element that there is not, with both numbers; a mask of another length; and for
+            other than whole numbers and booleans.
+        LoopBodyError
+            For a key that depends on the state of a loop.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> N = mn.nested.from_lists([[1, 2], [], [3, 4, 5]])
+        >>> int(N[2, 1]), N[-1].tolist(), N[[2, 0, 2]].count().tolist()
+        (4, [3, 4, 5], [3, 2, 3])
+        >>> N[N > 1].tolist()
+        [[2], [], [3, 4, 5]]
+        """
+        return indexed(self, key)
+
+    def combine(
+        self,
+        target: object,
+        monoid: str | Callable[..., object] = "plus",
+        *,
+        counts: object = None,
+        stable: bool = False,
+    ) -> NestedArray:
+        """Return values brought to new places, where those that meet are combined by a monoid.
+
+        Parameters
+        ----------
+        target
+            For each value the segment and the place in it that it goes to: a pair of arrays of integers, flat
+            or nested as this one.
+        monoid
+            "plus", "times", "min", "max", "lor" or "land", or its ufunc. A place without a value gets its
+            identity.
+        counts
+            The lengths of the new segments; by default they are counted, the largest place and one.
+        stable
+            Sort values by where they go, and combine those that meet as ``N.reduce`` does, in their order, so
+            that the bits of float sums do not depend on how the array is cut. Otherwise values are added in
+            order within each block, then block by block. Other results have the same bits in either case,
+            but for the sign of a zero.
+
+        Returns
+        -------
+        NestedArray
+            Of the dtype of NumPy's reduction.
+
+        Raises
+        ------
+        IndexingError
+            For a place that a segment does not have, with the value that would go there; in a loop's body,
+            where the target depends on its state, once it is computed.
+        LoopBodyError
+            Without ``counts``, or with ``stable``, for a target that depends on the state of a loop.
+        ShapeError, DTypeError, OptionError
+            For a target of other lengths or dtypes, and for another monoid.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> N = mn.nested.from_lists([[1, 2], [], [3, 4, 5]])
+        >>> N.combine(([0, 0, 2, 0, 2], [1, 0, 0, 1, 0])).tolist()
+        [[2, 5], [], [8]]
+        """
+        return combine(self, target, monoid, counts, stable)
+
+    def shuffle(self, target: object, *, counts: object = None) -> NestedArray:
+        """Return values brought to new places, one to each: a 1-to-1 :meth:`combine`, of the same dtype.
+
+        Raises
+        ------
+        ShapeError
+            Where two values would go to one place, or none to one, which it names.
+        IndexingError, LoopBodyError, DTypeError, OptionError
+            As :meth:`combine`.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[1, 2], [3]]).shuffle(([1, 0, 1], [1, 0, 0])).tolist()
+        [[2], [3, 1]]
+        """
+        return shuffle(self, target, counts)
+
+    @property
+    def T(self) -> NestedArray:
+        """Places as segments, and segments as places: :meth:`transpose`."""
+        return self.transpose()
+
+    def transpose(self, num_segments: int | None = None) -> NestedArray:
+        """Return a nested array whose segment k has what is at place k of each segment that is long enough.
+
+        They come in the order of segments. Of segments of one length it is NumPy's transpose. The lengths
+        follow from the lengths here. Of an array with ``positions``, segment k has what is at position k,
+        with the numbers of segments as its positions; that is counted.
+
+        Parameters
+        ----------
+        num_segments
+            How many segments to give; by default as many as the longest segment has places, or the largest
+            position and one. Of the rows of a sparse matrix A, ``A.shape[1]`` gives all columns.
+
+        Raises
+        ------
+        ShapeError
+            For fewer segments than that.
+        OptionError
+            For a number of segments that is no integer.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[1, 2], [], [3, 4, 5]]).T.tolist()
+        [[1, 3], [2, 4], [5]]
+        """
+        return transpose(self, num_segments)
+
+    def to_arrow(self) -> Any:
+        """Compute it and return a ``pyarrow.LargeListArray``, which shares the computed memory.
+
+        Raises
+        ------
+        DTypeError
+            For complex numbers, which Arrow does not have.
+        TooLargeError
+            For more than the session's ``compute_limit``.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[1, 2], []]).to_arrow().to_pylist()
+        [[1, 2], []]
+        """
+        return to_arrow(self)
+
+    def to_awkward(self) -> Any:
+        """Compute it and return an ``ak.Array`` of lists, which shares the computed memory.
+
+        Raises
+        ------
+        UnsupportedError
+            If Awkward is not installed.
+        TooLargeError
+            For more than the session's ``compute_limit``.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[1, 2], []]).to_awkward().to_list()
+        [[1, 2], []]
+        """
+        return to_awkward(self)
+
+    def unique(self) -> NestedArray:
+        """Return the distinct values of each segment, ascending, NaN once, as ``np.unique`` of each.
+
+        Raises
+        ------
+        DTypeError
+            For complex values.
+        LoopBodyError
+            For values that depend on the state of a loop.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[2, 1, 2], [], [5]]).unique().tolist()
+        [[1, 2], [], [5]]
+        """
+        return unique(self)
+
+    def topk(self, k: int, largest: bool = True) -> TopSegments:
+        """Return the ``k`` largest values of each segment and their places, as :func:`matnb.nested.topk`.
+
+        Examples
+        --------
+        >>> import matnb as mn
+        >>> mn.nested.from_lists([[3, 1, 9], [], [4]]).topk(2).values.tolist()
+        [[9, 3], [], [4]]
+        """
+        return topk(self, k, largest)
+
     # What is left of each segment.
 
     def _reduced(self, operation: str, dtype: np.dtype, values: DistArray | None = None) -> DistArray:
@@ -487,9 +471,9 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
         self._check_ordered(operation)
         found: Any = self._reduced(operation, np.dtype(np.int64))
         if self._positions is None or not self.num_values:
-            return found  # type: ignore[no-any-return]  # a handle
+            return found  # type: ignore[no-any-return]  # operators of arrays give Any
         columns: Any = self._positions[np.maximum(self.offsets[:-1] + found, 0)]
-        return np.where(found < 0, found, columns)  # type: ignore[no-any-return]  # a handle
+        return np.where(found < 0, found, columns)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def count(self, axis: int = -1) -> DistArray:
         """Return the length of each segment, int64; of the rows of a sparse matrix their stored entries."""
@@ -503,7 +487,7 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
         wide = np.result_type(dtype, np.float64)
         total: Any = self._reduced("sum", wide, self._values.astype(wide))
         counts: Any = self.counts
-        return (total / counts).astype(dtype)  # type: ignore[no-any-return]  # recorded
+        return (total / counts).astype(dtype)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def var(self, axis: int = -1, *, ddof: float = 0) -> DistArray:
         """Return the variance of each segment, as ``np.var`` with ``ddof``; NaN of an empty one."""
@@ -511,7 +495,7 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
         real = np.empty(0, mean_dtype(self.dtype)).real.dtype
         squares: Any = self._deviation()
         divisor: Any = np.maximum(self.counts - ddof, 0)
-        return (squares / divisor).astype(real)  # type: ignore[no-any-return]  # recorded
+        return (squares / divisor).astype(real)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _deviation(self) -> DistArray:
         # The sum of squared distances from the mean; of complex values what is away from it is made first.
@@ -523,7 +507,7 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
 
     def std(self, axis: int = -1, *, ddof: float = 0) -> DistArray:
         """Return the standard deviation of each segment, the square root of :meth:`var`."""
-        return np.sqrt(self.var(axis, ddof=ddof))  # type: ignore[return-value]  # recorded
+        return handle_of(np.sqrt(self.var(axis, ddof=ddof)))
 
     def reduce(self, monoid: str | Callable[..., object]) -> DistArray:
         """Return the reduction of each segment by a monoid: "plus", "times", "min", "max", "lor" or "land".
@@ -535,7 +519,7 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
         OptionError
             For another name or function.
         """
-        return getattr(self, _BY_MONOID[only_monoid(monoid, "reduce")])()  # type: ignore[no-any-return]  # a reduction
+        return getattr(self, _BY_MONOID[only_monoid(monoid, "reduce")])()  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _check_ordered(self, what: str) -> None:
         if self.dtype.kind == "c":
@@ -543,7 +527,7 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
 
     def _turned(self) -> NestedArray:
         # The segments and the values in each from the last to the first.
-        return NestedArray(np.flip(self._values), self._structure.turned(), self._strategy)  # type: ignore[arg-type]  # recorded
+        return NestedArray(handle_of(np.flip(self._values)), self._structure.turned(), self._strategy)
 
     # Orders.
 
@@ -586,8 +570,6 @@ class NestedArray(StructureMethods, RunningValues, NumpyCalls, NDArrayOperatorsM
             return NotImplemented  # one of more levels takes others with it
         arrays = [one for one in inputs if isinstance(one, NestedArray)]
         if len(arrays) > 1 and any(one._positions is not None for one in arrays):
-            from matnb.nested.restructuring import united  # which makes nested arrays
-
             inputs = united(inputs, what)
         home = next(one for one in inputs if isinstance(one, NestedArray))
         found: Any = call(*(home._beside(one, what) for one in inputs))

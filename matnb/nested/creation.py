@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from matnb.errors import DTypeError, OptionError, ShapeError, suggestion
-from matnb.expr.nodes import Regrid
+from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError, suggestion
 from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import zeros
-from matnb.lazy.evaluator import evaluator
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.grouping import GroupBy, Way, groupby
 from matnb.lazy.indexing.compress import parts_of, picked_parts
 from matnb.lazy.reductions import reduce
 from matnb.lazy.registry import implements
 from matnb.nested.array import NestedArray
-from matnb.nested.strategy import Machine, as_given, chosen, costs_of
+from matnb.nested.cutting import machine_for, nested
+from matnb.nested.deep import AnyNested, DeepNestedArray, grouped
+from matnb.nested.strategy import as_given
 from matnb.nested.strategy_log import strategies_of
 from matnb.nested.structure import (
-    Structure,
     as_vector,
     is_nested,
+    is_one_level,
     structure_from_counts,
     structure_from_offsets,
 )
@@ -32,9 +32,6 @@ from matnb.ops.pattern import Pattern
 from matnb.ops.selecting import StoredEntries
 from matnb.session.current import current_session
 from matnb.tables.results import shows
-
-if TYPE_CHECKING:
-    from matnb.nested.deep import AnyNested, DeepNestedArray
 
 _STRATEGIES = ("auto", "segmented", "uniform")
 
@@ -82,10 +79,11 @@ def unflatten(values: object, counts: object, *, strategy: str = "auto") -> Nest
     """
     _check_strategy(strategy)
     if is_nested(values):
-        return _grouped(values, structure_from_counts(counts, "unflatten: counts"), strategy)
+        structure = structure_from_counts(counts, "unflatten: counts")
+        return grouped(values, structure, strategy, "unflatten: counts")
     flat = as_vector(values, "unflatten: values")
     structure = structure_from_counts(counts, "unflatten: counts")
-    return nested(flat, structure, strategy, "unflatten: counts")
+    return nested(NestedArray, flat, structure, strategy, "unflatten: counts")
 
 
 def from_offsets(values: object, offsets: object, *, strategy: str = "auto") -> NestedArray:
@@ -112,9 +110,8 @@ def from_offsets(values: object, offsets: object, *, strategy: str = "auto") -> 
     """
     _check_strategy(strategy)
     flat = as_vector(values, "from_offsets: values")
-    return nested(
-        flat, structure_from_offsets(offsets, "from_offsets: offsets"), strategy, "from_offsets: offsets"
-    )
+    structure = structure_from_offsets(offsets, "from_offsets: offsets")
+    return nested(NestedArray, flat, structure, strategy, "from_offsets: offsets")
 
 
 def from_lists(lists: Sequence[Sequence[float]], *, strategy: str = "auto") -> NestedArray:
@@ -171,12 +168,6 @@ def _part(one: Sequence[float], place: int) -> np.ndarray:
     )
 
 
-def _grouped(segments: Any, structure: Structure, strategy: str) -> DeepNestedArray:
-    from matnb.nested.deep import grouped  # which makes nested arrays
-
-    return grouped(segments, structure, strategy, "unflatten: counts")
-
-
 def from_rows(A: object, *, strategy: str = "auto") -> NestedArray:
     """Return the stored entries of a sparse matrix as a nested array: a segment a row.
 
@@ -225,10 +216,10 @@ def from_rows(A: object, *, strategy: str = "auto") -> NestedArray:
     cuts = tuple(sorted(set(after)))
     is_even = np.diff(cuts).max(initial=0) * (len(cuts) - 1) <= 2 * structure.num_values
     if structure.num_values and strategy == "auto" and is_even:
-        choice = as_given(structure.knots, structure.longest, cuts, _machine(structure))
+        choice = as_given(structure.knots, structure.longest, cuts, machine_for(structure))
         strategies_of(current_session()).add(structure.knots, choice)
         return NestedArray(values, replace(structure, cuts=cuts, choice=choice), "segmented", positions)
-    return nested(values, structure, strategy, "from_rows: entries", positions)
+    return nested(NestedArray, values, structure, strategy, "from_rows: entries", positions)
 
 
 @shows()
@@ -283,49 +274,48 @@ def _of_groups(values: DistArray, groups: Way) -> NestedArray:
     structure = structure_from_counts(wrap(groups.counted()), "nested: the number of values of each group")
     order: Any = np.argsort(wrap(groups.numbered()[0]), kind="stable")
     taken = values[order]
-    return nested(taken, structure, "auto", "nested: groups")
+    return nested(NestedArray, taken, structure, "auto", "nested: groups")
 
 
-def nested(
-    values: DistArray,
-    structure: Structure,
-    strategy: str,
-    what: str,
-    positions: DistArray | None = None,
-) -> NestedArray:
-    """Return values in the segments of a structure, cut by a strategy.
+def merge(*arrays: object, strategy: str = "auto") -> NestedArray:
+    """Return flat arrays as the segments of one nested array: segment k is the k-th array.
+
+    Parameters
+    ----------
+    arrays
+        Numbers or booleans in one axis each; their common dtype is NumPy's. Nested arrays are refused:
+        ``N.flatten()`` is one as a single segment.
+    strategy
+        As of :func:`matnb.nested.unflatten`.
+
+    Returns
+    -------
+    NestedArray
+        Their lengths are known, so nothing is computed.
 
     Raises
     ------
-    ShapeError
-        Where there are more or fewer values than the segments have.
-    LoopBodyError
-        For values that depend on the state of a loop.
+    ShapeError, DTypeError
+        For other than one axis, and for what is no number of at most 64 bits, with its place.
+    UnsupportedError
+        For a nested array, with its place.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> mn.nested.merge(mn.arange(3), mn.arange(0), mn.arange(2)).tolist()
+    [[0, 1, 2], [], [0, 1]]
     """
-    if structure.num_values != values.shape[0]:
-        raise ShapeError(f"{what} are for {structure.num_values:,} values, but there are {values.shape[0]:,}")
-    if not structure.num_values:
-        return NestedArray(values, replace(structure, cuts=(0, 0)), "segmented", positions)
-    if values.expression.free:  # in a loop's body nothing is planned yet: cut as an array of this length is
-        cuts = evaluator().planned_layout(zeros(structure.num_values, values.dtype).expression).grid.cuts[0]
-        return NestedArray(values, replace(structure, cuts=cuts), "uniform", positions)
-    given = evaluator().planned_layout(values.expression).grid.cuts[0]
-    choice = chosen(structure.knots, structure.longest, given, strategy, _machine(structure))
-    strategies_of(current_session()).add(structure.knots, choice)
-    if choice.cuts != given or choice.ranks:
-        values = wrap(Regrid(values.expression, (choice.cuts,), choice.ranks))
-        if positions is not None:
-            positions = wrap(Regrid(positions.expression, (choice.cuts,), choice.ranks))
-    structure = replace(structure, cuts=choice.cuts, ranks=choice.ranks, choice=choice)
-    return NestedArray(values, structure, choice.strategy, positions)
-
-
-def _machine(structure: Structure) -> Machine:
-    # What runs operations on such segments in the session.
-    session = current_session()
-    workers = strategies_of(session).workers()
-    costs = costs_of(session.cluster.in_process, structure.histogram)
-    return Machine(len(workers.numbers), workers.threads, costs)
+    for place, one in enumerate(arrays):
+        if is_one_level(one):
+            raise UnsupportedError(
+                f"merge: array {place} is nested, where each array is one segment: give N.flatten() to make "
+                "one segment of it"
+            )
+    flat = [as_vector(one, f"merge: values of array {place}") for place, one in enumerate(arrays)]
+    structure = structure_from_counts([one.shape[0] for one in flat], "merge")
+    values = handle_of(np.concatenate(flat)) if flat else zeros(0)
+    return nested(NestedArray, values, structure, strategy, "merge: arrays")
 
 
 def _check_strategy(strategy: str) -> None:

@@ -15,8 +15,9 @@ from matnb.lazy.creation import arange
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.tree import register_container
 from matnb.nested.array import NestedArray
-from matnb.nested.creation import nested
+from matnb.nested.cutting import nested
 from matnb.nested.numpy_calls import NumpyCalls
+from matnb.nested.outgoing import to_arrow, to_awkward
 from matnb.nested.showing import strategy_lines
 from matnb.nested.structure import Structure, check_same, structure_from_offsets
 from matnb.pictures.quantities import plural_text
@@ -79,6 +80,9 @@ class DeepNestedArray(NumpyCalls, NDArrayOperatorsMixin):
     @property
     def _names(self) -> bytes:
         return self._outer._names + self._inner._names
+
+    def _offsets_of_levels(self) -> list[DistArray]:
+        return [self.offsets, *self._inner._offsets_of_levels()]
 
     @property
     def depth(self) -> int:
@@ -179,14 +183,10 @@ class DeepNestedArray(NumpyCalls, NDArrayOperatorsMixin):
 
     def to_arrow(self) -> Any:
         """Compute it and return a ``pyarrow.LargeListArray`` of lists, as :meth:`NestedArray.to_arrow`."""
-        from matnb.nested.interchange import to_arrow  # which makes nested arrays
-
         return to_arrow(self)
 
     def to_awkward(self) -> Any:
         """Compute it and return an ``ak.Array`` of lists of lists."""
-        from matnb.nested.interchange import to_awkward
-
         return to_awkward(self)
 
     # Levels.
@@ -227,7 +227,7 @@ class DeepNestedArray(NumpyCalls, NDArrayOperatorsMixin):
             return DeepNestedArray(self._outer, self._inner.segments())
         offsets: DistArray = self._inner.offsets[self.offsets]
         structure = structure_from_offsets(offsets, "segments")
-        return nested(self.values, structure, "auto", "segments", self._inner._positions)
+        return nested(NestedArray, self.values, structure, "auto", "segments", self._inner._positions)
 
     def with_values(self, values: object) -> DeepNestedArray:
         """Return other values in the same segments; this works inside loops, too.
@@ -306,7 +306,7 @@ def grouped(inner: AnyNested, structure: Structure, strategy: str, what: str) ->
             f"{inner.num_segments:,}"
         )
     evaluator().persist([inner.counts.expression])
-    return DeepNestedArray(nested(inner.counts, structure, strategy, what), inner)
+    return DeepNestedArray(nested(NestedArray, inner.counts, structure, strategy, what), inner)
 
 
 class _Segments:

@@ -15,7 +15,7 @@ from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import arange, asarray
 from matnb.lazy.evaluator import asked, evaluator
 from matnb.lazy.indexing.compress import compressed
-from matnb.nested.creation import nested
+from matnb.nested.cutting import nested
 from matnb.nested.segments import Cuts
 from matnb.nested.structure import (
     Structure,
@@ -77,7 +77,7 @@ def _check_free(part: object) -> None:
         )
 
 
-def _number(part: object) -> int | None:
+def _number(part: Any) -> int | None:
     # The integer that an index is; None for what may be an array.
     is_scalar = isinstance(part, int | np.integer | float | complex | np.generic | str) or part is None
     if not is_scalar and part is not Ellipsis and getattr(part, "shape", None) != ():
@@ -86,7 +86,7 @@ def _number(part: object) -> int | None:
     if isinstance(part, bool) or (dtype is not None and dtype.kind not in "iu"):
         raise IndexingError(f"an index of a nested array has dtype {dtype or bool.__name__}: {_GIVE}")
     try:
-        return operator.index(part)  # type: ignore[arg-type]  # or it raises
+        return operator.index(part)
     except TypeError:
         raise IndexingError(f"an index of a nested array is {part!r}: {_GIVE}") from None
 
@@ -207,7 +207,7 @@ def _listed(array: NestedArray, order: DistArray) -> NestedArray:
     count = array.num_segments
     if not order.size:
         return _range(array, slice(0, 0))
-    ends: DistArray = np.stack([order.min(), order.max()])  # type: ignore[assignment]  # recorded
+    ends = handle_of(np.stack([order.min(), order.max()]))
     for one in asked(ends.expression, "which segments are taken").tolist():
         if not -count <= one < count:
             raise _no_segment(one, count)
@@ -255,7 +255,7 @@ def placed(
     if values.expression.free and structure.num_values:  # nothing is planned yet
         structure = replace(structure, cuts=_regular(structure, source))
         return type(source)(values, structure, "uniform", positions)
-    return nested(values, structure, "auto", "the new lengths", positions)
+    return nested(type(source), values, structure, "auto", "the new lengths", positions)
 
 
 def _taken(source: NestedArray, structure: Structure, taken: Callable[[DistArray], DistArray]) -> NestedArray:

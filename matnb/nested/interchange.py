@@ -1,18 +1,16 @@
-"""Nested arrays from and to Arrow's lists and Awkward's arrays, sharing memory where layouts agree."""
+"""Nested arrays from Arrow's lists and Awkward's arrays, sharing memory where layouts agree."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matnb.errors import DTypeError, ShapeError, UnsupportedError
+from matnb.errors import DTypeError, ShapeError
 from matnb.lazy.creation import owned_array
-from matnb.lazy.evaluator import evaluator
 from matnb.nested.creation import from_offsets, unflatten
-from matnb.nested.deep import AnyNested, DeepNestedArray
-from matnb.nested.lists import lists_of
+from matnb.nested.deep import AnyNested
+from matnb.nested.outgoing import awkward_for
 from matnb.nested.structure import as_vector
 
 if TYPE_CHECKING:
@@ -108,19 +106,6 @@ def _in_one_chunk(array: Any, what: str) -> pyarrow.Array:
     return array
 
 
-def to_arrow(segments: AnyNested) -> pyarrow.LargeListArray:
-    """Compute a nested array and return it as Arrow's, of large lists, which shares the computed memory.
-
-    Raises
-    ------
-    DTypeError
-        For complex numbers, which Arrow does not have.
-    """
-    if segments.dtype.kind == "c":
-        raise DTypeError(f"to_arrow: Arrow has no type for {segments.dtype}; N.to_awkward() has")
-    return lists_of(*_computed(segments))
-
-
 def from_awkward(array: object, *, strategy: str = "auto") -> AnyNested:
     """Return an Awkward array of lists of numbers as a nested array; of lists of lists, with as many levels.
 
@@ -151,7 +136,7 @@ def from_awkward(array: object, *, strategy: str = "auto") -> AnyNested:
     >>> mn.nested.from_awkward(ak.Array([[1.0, 2.0], [], [3.0]])).sum().compute()
     array([3., 0., 3.])
     """
-    layout = _awkward("from_awkward").to_layout(array, regulararray=True)
+    layout = awkward_for("from_awkward").to_layout(array, regulararray=True)
     levels: _Levels = []
     layout = _plain(layout)
     while layout.is_list:
@@ -184,45 +169,9 @@ def _plain(layout: Any) -> Any:
     return layout.to_RegularArray() if layout.is_numpy and len(layout.shape) > 1 else layout
 
 
-def to_awkward(segments: AnyNested) -> Any:
-    """Compute a nested array and return it as an Awkward array, which shares the computed memory.
-
-    Raises
-    ------
-    UnsupportedError
-        If Awkward is not installed.
-    """
-    awkward = _awkward("to_awkward")
-    values, levels = _computed(segments)
-    layout = awkward.contents.NumpyArray(values)
-    for offsets in reversed(levels):
-        layout = awkward.contents.ListOffsetArray(awkward.index.Index64(offsets), layout)
-    return awkward.Array(layout)
-
-
-def _awkward(what: str) -> Any:
-    try:
-        return import_module("awkward")
-    except ImportError as error:
-        raise UnsupportedError(f"{what} needs awkward: {error}; from_arrow and to_arrow do not") from None
-
-
 def _from_levels(values: np.ndarray, levels: _Levels, strategy: str, what: str) -> AnyNested:
     flat = as_vector(owned_array(values), f"{what}: values")
     found: AnyNested = from_offsets(flat, levels[-1], strategy=strategy)
     for offsets in reversed(levels[:-1]):
         found = unflatten(found, np.diff(offsets), strategy=strategy)
     return found
-
-
-def _computed(segments: AnyNested) -> tuple[np.ndarray, _Levels]:
-    # The values, and the offsets of each level, in one run.
-    handles = []
-    inner = segments
-    while isinstance(inner, DeepNestedArray):
-        handles.append(inner.offsets)
-        inner = inner.flatten()
-    handles += [inner.offsets, segments.values]
-    evaluator().persist([one.expression for one in handles])
-    *levels, values = (np.asarray(one.compute()) for one in handles)
-    return values, levels

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from matnb.lazy.array import DistArray, wrap
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.nested.segments import Knots, SegmentOrder
 from matnb.nested.structure import Structure
 
@@ -36,7 +36,7 @@ def ordered(values: DistArray, structure: Structure, wanted: str) -> DistArray:
         if knots != structure.knots:
             offsets = structure.offsets[segments[first] : segments[last] + 1] - begin
         parts.append(wrap(SegmentOrder(part.expression, offsets.expression, knots, wanted)))
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)  # type: ignore[return-value]  # recorded
+    return parts[0] if len(parts) == 1 else handle_of(np.concatenate(parts))
 
 
 def _ranges(structure: Structure) -> list[tuple[int, int]]:

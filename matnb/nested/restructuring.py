@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,11 +24,13 @@ from matnb.lazy.array import DistArray, handle_of
 from matnb.lazy.creation import arange, ones, zeros
 from matnb.lazy.evaluator import asked
 from matnb.lazy.functions.grouping import scatter_reduce
-from matnb.nested.array import NestedArray
-from matnb.nested.creation import nested
+from matnb.nested.cutting import nested
 from matnb.nested.indexing import are_alike, placed
 from matnb.nested.scans import only_monoid
-from matnb.nested.structure import Structure, as_vector, check_same, structure_from_counts
+from matnb.nested.structure import Structure, as_vector, check_same, is_one_level, structure_from_counts
+
+if TYPE_CHECKING:
+    from matnb.nested.array import NestedArray
 
 Target = tuple[DistArray, DistArray]  # segments, and places in them
 
@@ -49,7 +51,9 @@ def combine(array: NestedArray, target: object, monoid: object, counts: object, 
         )
     meeting = structure_from_counts(_number(labels, structure.num_values), "combine")
     order: Any = np.argsort(labels, kind="stable")
-    return placed(array, structure, nested(array.values[order], meeting, "auto", "combine").reduce(name))
+    return placed(
+        array, structure, nested(type(array), array.values[order], meeting, "auto", "combine").reduce(name)
+    )
 
 
 def shuffle(array: NestedArray, target: object, counts: object) -> NestedArray:
@@ -85,7 +89,7 @@ def _target(array: NestedArray, target: object, what: str) -> Target:
         raise OptionError(f"{what}: the target is no pair: give (segments, places), integers for each value")
     found = []
     for name, one in zip(("segments", "places"), target, strict=True):
-        if isinstance(one, NestedArray):
+        if is_one_level(one):
             check_same(array._structure, one._structure, f"{what}: {name} of the target")
             one = one.values
         flat = as_vector(one, f"{what}: {name} of the target")
@@ -129,11 +133,11 @@ def _labels(structure: Structure, segments: DistArray, places: DistArray, what: 
     labels: Any = structure.offsets[:-1][within] + places
     is_outside = (within != segments) | (places < 0) | (places >= lengths)
     if is_outside.expression.free:  # found when it runs, by the label
-        return np.where(is_outside, -1, labels)  # type: ignore[return-value]  # recorded
+        return handle_of(np.where(is_outside, -1, labels))
     first: Any = np.where(is_outside, arange(num_values), num_values).min()
     number = int(asked(first.expression, "whether all places are there"))
     if number == num_values:
-        return labels  # type: ignore[no-any-return]  # a handle
+        return labels  # type: ignore[no-any-return]  # operators of arrays give Any
     segment = int(segments[number])
     is_segment = 0 <= segment < count
     bound = f", which has length {int(structure.counts[segment]):,}" if is_segment else f" of {count:,}"
@@ -246,14 +250,14 @@ def united(inputs: Sequence[object], what: str) -> list[Any]:
     UnsupportedError
         For so many segments and positions that pairs of them have no number of 64 bits.
     """
-    arrays = [one for one in inputs if isinstance(one, NestedArray)]
+    arrays = [one for one in inputs if is_one_level(one)]
     first = arrays[0]
     if all(are_alike(first, one, what) for one in arrays[1:]):
         same = [first._like(one.values) for one in arrays]
     else:
         same = _at_all_positions(arrays, what)
     found = iter(same)
-    return [next(found) if isinstance(one, NestedArray) else one for one in inputs]
+    return [next(found) if is_one_level(one) else one for one in inputs]
 
 
 def _at_all_positions(arrays: Sequence[NestedArray], what: str) -> list[NestedArray]:
@@ -278,47 +282,3 @@ def _at_all_positions(arrays: Sequence[NestedArray], what: str) -> list[NestedAr
         numbers, moved = numbers[kept], [one[kept] for one in moved]
     structure = structure_from_counts(_number(numbers // width, count), what)
     return [placed(first, structure, one, numbers % width) for one in moved]
-
-
-# Merging.
-
-
-def merge(*arrays: object, strategy: str = "auto") -> NestedArray:
-    """Return flat arrays as the segments of one nested array: segment k is the k-th array.
-
-    Parameters
-    ----------
-    arrays
-        Numbers or booleans in one axis each; their common dtype is NumPy's. Nested arrays are refused:
-        ``N.flatten()`` is one as a single segment.
-    strategy
-        As of :func:`matnb.nested.unflatten`.
-
-    Returns
-    -------
-    NestedArray
-        Their lengths are known, so nothing is computed.
-
-    Raises
-    ------
-    ShapeError, DTypeError
-        For other than one axis, and for what is no number of at most 64 bits, with its place.
-    UnsupportedError
-        For a nested array, with its place.
-
-    Examples
-    --------
-    >>> import matnb as mn
-    >>> mn.nested.merge(mn.arange(3), mn.arange(0), mn.arange(2)).tolist()
-    [[0, 1, 2], [], [0, 1]]
-    """
-    for place, one in enumerate(arrays):
-        if isinstance(one, NestedArray):
-            raise UnsupportedError(
-                f"merge: array {place} is nested, where each array is one segment: give N.flatten() to make "
-                "one segment of it"
-            )
-    flat = [as_vector(one, f"merge: values of array {place}") for place, one in enumerate(arrays)]
-    structure = structure_from_counts([one.shape[0] for one in flat], "merge")
-    values: DistArray = np.concatenate(flat) if flat else zeros(0)  # type: ignore[assignment]  # recorded
-    return nested(values, structure, strategy, "merge: arrays")

@@ -10,7 +10,7 @@ import numpy as np
 from matnb.blocks.kernels.reductions.labels import reduced_dtype
 from matnb.blocks.semiring import MONOIDS
 from matnb.errors import DTypeError, OptionError, suggestion
-from matnb.lazy.array import DistArray, wrap
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import zeros
 from matnb.lazy.functions.scanning import scan_segments
 from matnb.lazy.ufuncs import astype
@@ -154,7 +154,7 @@ def _by_monoid(array: NestedArray, monoid: str, exclusive: bool, reverse: bool, 
     values = astype(given.values.expression, dtype)
     offsets, knots, ufunc = given.offsets.expression, given._structure.knots, _UFUNC_OF[monoid]
     found = wrap(SegmentScan(values, offsets, knots, ufunc, bool(exclusive), bool(stable), dtype))
-    return array._like(np.flip(found) if reverse else found)  # type: ignore[arg-type]  # recorded
+    return array._like(handle_of(np.flip(found) if reverse else found))
 
 
 def _by_operator(
@@ -183,7 +183,7 @@ def _by_operator(
     found = scan_segments(
         given.values, _is_first(given), ufunc_or_function, identity, update, exclusive=exclusive, check=check
     )
-    return array._like(np.flip(found) if reverse else found)  # type: ignore[arg-type]  # recorded
+    return array._like(handle_of(np.flip(found) if reverse else found))
 
 
 def _is_first(array: NestedArray) -> DistArray:
@@ -192,4 +192,4 @@ def _is_first(array: NestedArray) -> DistArray:
         return zeros(0, np.bool_)
     own = array._structure
     places = wrap(SegmentPlaces(own.offsets.expression, own.knots, own.cuts, own.ranks))
-    return places == 0  # type: ignore[no-any-return]  # a handle
+    return places == 0  # type: ignore[no-any-return]  # operators of arrays give Any

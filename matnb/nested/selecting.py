@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from matnb.errors import DTypeError, LoopBodyError, ShapeError
-from matnb.lazy.array import DistArray
+from matnb.lazy.array import DistArray, handle_of
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.fields import has_fields
-from matnb.nested.array import NestedArray
-from matnb.nested.creation import nested
-from matnb.nested.structure import structure_from_counts
+from matnb.nested.cutting import nested
+from matnb.nested.structure import is_one_level, structure_from_counts
 from matnb.tables.results import shows
+
+if TYPE_CHECKING:
+    from matnb.nested.array import NestedArray
 
 
 @shows()
@@ -81,7 +83,7 @@ def unique_counts(segments: NestedArray) -> UniqueSegments:
 
 
 def _check_one_level(segments: object, what: str) -> None:
-    if not isinstance(segments, NestedArray):
+    if not is_one_level(segments):
         raise DTypeError(
             f"{what}: {type(segments).__name__} is no nested array of one level: make one with "
             "mn.nested.from_lists; of more levels, use its own methods, or N.flatten()"
@@ -102,7 +104,7 @@ def _distinct(segments: NestedArray) -> tuple[NestedArray, DistArray]:
     is_first: Any = np.concatenate([np.ones(1, np.bool_), differ]) | (ordered.positions == 0)
     counts = ordered.with_values(is_first).sum()
     evaluator().persist([values.expression, is_first.expression, counts.expression])
-    return _picked(values, is_first, counts, "unique"), is_first
+    return _picked(segments, values, is_first, counts, "unique"), is_first
 
 
 def _refuse_in_loop(segments: NestedArray, what: str) -> None:
@@ -113,9 +115,9 @@ def _refuse_in_loop(segments: NestedArray, what: str) -> None:
         )
 
 
-def _picked(values: Any, mask: Any, counts: DistArray, what: str) -> NestedArray:
+def _picked(source: NestedArray, values: Any, mask: Any, counts: DistArray, what: str) -> NestedArray:
     # Where a mask is true, in segments of what is left of each.
-    return nested(values[mask], structure_from_counts(counts, what), "auto", what)
+    return nested(type(source), values[mask], structure_from_counts(counts, what), "auto", what)
 
 
 def topk(segments: NestedArray, k: int, largest: bool = True) -> TopSegments:
@@ -165,7 +167,7 @@ def topk(segments: NestedArray, k: int, largest: bool = True) -> TopSegments:
         counts: Any = np.minimum(segments.counts, count)
         mask: Any = values.positions < count
         evaluator().persist([one.expression for one in (values.values, places.values, mask, counts)])
-        values = _picked(values.values, mask, counts, "topk")
+        values = _picked(segments, values.values, mask, counts, "topk")
         places = values.with_values(places.values[mask])
     return TopSegments(values, segments._columns(places))
 
@@ -177,7 +179,7 @@ def _descending(segments: NestedArray) -> tuple[NestedArray, NestedArray]:
         return segments.sort(), segments._places()
     turned = segments._turned()
     values, places = (
-        NestedArray(np.flip(one.values), segments._structure, segments.strategy)  # type: ignore[arg-type]  # recorded
+        type(segments)(handle_of(np.flip(one.values)), segments._structure, segments.strategy)
         for one in (turned.sort(), turned._places())
     )
     last: Any = segments.counts - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
 from matnb.nested.choices import StrategyChoice
 from matnb.nested.segments import Cuts, Knots, Ranks, SegmentSpread
+
+if TYPE_CHECKING:
+    from matnb.nested.array import NestedArray
+    from matnb.nested.deep import AnyNested
 
 _NUM_SHARES = 256  # of the values: where each begins, the segments there are known
 _BITS = 64
@@ -72,7 +76,7 @@ class Structure:
         segments = tuple(self.num_segments - one for one in reversed(knots.segments))
         values = tuple(self.num_values - one for one in reversed(knots.values))
         cuts = tuple(self.num_values - one for one in reversed(self.cuts))
-        offsets: DistArray = self.num_values - np.flip(self.offsets)  # type: ignore[assignment]  # recorded
+        offsets = handle_of(self.num_values - np.flip(self.offsets))
         return replace(
             self, offsets=offsets, knots=Knots(segments, values), cuts=cuts, ranks=self.ranks[::-1]
         )
@@ -146,7 +150,7 @@ def _check(values: DistArray | np.ndarray, what: str) -> None:
 
 def _after_zero(ends: DistArray) -> DistArray:
     zero = asarray(np.zeros(1, np.int64))
-    return np.concatenate([zero, ends]) if ends.shape[0] else zero  # type: ignore[return-value]  # recorded
+    return handle_of(np.concatenate([zero, ends])) if ends.shape[0] else zero
 
 
 def _summary(offsets: DistArray, what: str) -> Structure:
@@ -240,9 +244,14 @@ def check_same(one: Structure, other: Structure, what: str) -> None:
     raise ShapeError(f"{what}: segment {place} has length {lengths[0]} in one and {lengths[1]} in the other")
 
 
-def is_nested(values: object) -> bool:
+def is_nested(values: object) -> TypeGuard[AnyNested]:
     """Tell whether values are a nested array, of any depth."""
     return getattr(type(values), "_is_nested", False) is True
+
+
+def is_one_level(values: object) -> TypeGuard[NestedArray]:
+    """Tell whether values are a nested array of one level."""
+    return getattr(type(values), "_is_one_level", False) is True
 
 
 def _check_flat(values: object, what: str) -> None:

@@ -313,6 +313,7 @@ class PlanCache:
         is_there: Container[Expr],
         anew: Callable[[Collection[Expr]], Planned],
         chooses: Callable[[Expr, int, int], bool],
+        fits: Callable[[Planned], bool],
     ) -> Planned:
         """Return a plan of an earlier run with the expressions of this one, or one made anew.
 
@@ -325,6 +326,8 @@ class PlanCache:
             As :meth:`CachedPlan.bound` has them.
         anew
             Makes the plan, which is given some constants instead of having them inside.
+        fits
+            Tells of an earlier plan whether it serves this run.
         """
         form = form_with(False)
         place = self._found(form)
@@ -342,6 +345,8 @@ class PlanCache:
             return anew(constants)
         try:
             planned = place.plan.bound(form, known, is_there, chooses)
+            if not fits(planned):
+                raise Unfit
         except Unfit:
             planned = anew(constants)
             place.plan = _cached(form, known, planned, is_there) or place.plan

@@ -19,11 +19,12 @@ from matnb.blocks.semiring import MONOIDS
 from matnb.errors import LoopBodyError, OptionError, ShapeError, TooLargeError, suggestion
 from matnb.expr.client_data import SHIP_BYTES
 from matnb.expr.nodes import Expr, Shape
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.functions.mapping import function_name, tried
-from matnb.lazy.functions.portable import portable
+from matnb.lazy.handles import expression_of
 from matnb.lazy.loop import loop_numbers
+from matnb.lazy.portable import portable
 from matnb.pictures.quantities import bytes_text, plural_text
 from matnb.presto.calls import (
     BLOCKS,

@@ -15,6 +15,8 @@ from matnb.expr.nodes import Data, Expr
 from matnb.program.plan import Plan, Slot, Task
 from matnb.program.program import Action, Batch, Branch, Iterate, Program, Registers
 
+_PLAIN = frozenset({bool, int, float, str, bytes, type(None)})
+
 
 class ContractError(AssertionError):
     """A plan or a program that no engine could run; the message says where."""
@@ -39,9 +41,12 @@ def check_plan(plan: Plan, owners: Collection[int] = (), present: Collection[Slo
     there = {*present, *plan.inline, *(one.key for one in plan.shipments)}
     there.update(key for array in plan.reused.values() for key in array.keys)
     made = _check_tasks(plan.tasks, there, owners)
-    for task in plan.tasks:
-        for step in task.steps:
-            _hold(not holds_arrays(step.operator), f"{task.key}: {step.operator} holds an array of one run")
+    # What is wrong is written out only where something is: names of operators and expressions are long.
+    for operator, key in {
+        id(step.operator): (step.operator, task.key) for task in plan.tasks for step in task.steps
+    }.values():
+        if holds_arrays(operator):
+            raise ContractError(f"{key}: {operator} holds an array of one run")
     for stage in plan.stages:
         if isinstance(stage.expression, Data):
             keys = set(stage.tasks)
@@ -49,14 +54,16 @@ def check_plan(plan: Plan, owners: Collection[int] = (), present: Collection[Slo
             _hold(not is_written, f"a value of {stage.expression} is written in a task")
     at = {one.key: one.owner for one in plan.shipments} | {one.key: one.owner for one in plan.tasks}
     for stage in plan.stages:
-        missing = set(stage.tasks) - made - there
-        _hold(not missing, f"the stage of {stage.expression} has tasks that nobody makes: {missing}")
+        if missing := set(stage.tasks) - made - there:
+            raise ContractError(f"the stage of {stage.expression} has tasks that nobody makes: {missing}")
     for node, array in plan.outputs.items():
         _hold(array.layout.grid.shape == node.shape, f"{node}: cuts of another shape")
         _hold(len(array.keys) == array.layout.grid.num_blocks, f"{node}: a slot for each block")
         for key, owner in zip(array.keys, array.layout.owners, strict=True):
-            _hold(key in made or key in there, f"{node}: nobody makes its block {key}")
-            _hold(at.get(key, owner) == owner, f"{node}: its block {key} is not where its layout says")
+            if key not in made and key not in there:
+                raise ContractError(f"{node}: nobody makes its block {key}")
+            if at.get(key, owner) != owner:
+                raise ContractError(f"{node}: its block {key} is not where its layout says")
 
 
 def check_program(program: Program) -> None:
@@ -138,6 +145,8 @@ def holds_arrays(value: object) -> bool:
     stack = [value]
     while stack:
         one = stack.pop()
+        if type(one) in _PLAIN:
+            continue
         if isinstance(one, np.ndarray):
             return True
         if isinstance(one, Mapping):

@@ -127,6 +127,11 @@ class Program:
     limits: Mapping[int, int] = field(default_factory=dict)
     by_member: dict[int, object] = field(default_factory=dict, init=False, compare=False, repr=False)
 
+    def holding(self, slots: Iterable[Slot]) -> Program:
+        """Return the program with further registers whose values are kept."""
+        results = tuple(dict.fromkeys((*self.results, *slots)))
+        return self if len(results) == len(self.results) else replace(self, results=results)
+
     def limited(self, keeps: bool, limits: Mapping[int, int]) -> Program:
         """Return the program under other limits; what members found out holds whatever these are."""
         limited = replace(self, keeps=keeps, limits=limits)

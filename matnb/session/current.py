@@ -22,9 +22,10 @@ from matnb.errors import ClusterError, LoopBodyError, OptionError, ShapeError
 from matnb.events import BatchesFinished
 from matnb.expr.nodes import Data, Expr
 from matnb.io.results import ResultFolder
-from matnb.lazy.array import DistArray, live_expressions
+from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import set_evaluator
+from matnb.lazy.handles import live_expressions
 from matnb.lazy.indexing.keys import normalize_axes
 from matnb.pictures.facts import ArrayFacts
 from matnb.pictures.picture import Picture

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 
-from matnb.backend.engines.engine_dask import RunCancelled
+from matnb.backend.engines.results import RunCancelled
 from matnb.backend.tasks.worker import Failed, TaskFailed
 from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.errors import CellCancelled, KernelError, MatnbError, TooLargeError, kernel_error

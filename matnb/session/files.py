@@ -7,6 +7,7 @@ import os
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +16,17 @@ from matnb.backend.cluster.cancellation import cancellable
 from matnb.blocks.grid import BlocksSpec
 from matnb.errors import DTypeError, FileContentWarning, MatnbError, OptionError, TooLargeError, warn
 from matnb.expr.nodes import Expr, Load
-from matnb.io.columns import ColumnSource
+from matnb.io.columns import ColumnSource, TableSource
 from matnb.io.edge_lines import EDGE_SUFFIXES
 from matnb.io.files import File, RemoteFile, files_of, find_local, suffix_of
 from matnb.io.folders import Where, open_files
 from matnb.io.npz import saved_labels
 from matnb.io.source import Source, SourceFacts
 from matnb.io.write import check_target, write
-from matnb.lazy.array import DistArray, expression_of
+from matnb.lazy.array import DistArray
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import regridded
+from matnb.lazy.handles import expression_of
 from matnb.lazy.labels import NOTED_LABELS
 from matnb.lazy.recording import active_recording
 from matnb.lazy.registry import LOADED, writer_of
@@ -178,7 +180,7 @@ def _nodes(source: Source, found: SourceFacts, blocks: BlocksSpec, transpose: st
 def _column(
     source: Source, place: int, found: SourceFacts, dtype: np.dtype, blocks: BlocksSpec, mask: bool = False
 ) -> Expr:
-    column = ColumnSource(source, place, mask)
+    column = ColumnSource(cast(TableSource, source), place, mask)
     return regridded(Load(column, "matrix", found.shape[:1], dtype, False), blocks)
 
 

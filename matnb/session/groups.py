@@ -18,7 +18,7 @@ from matnb.blocks.layout import Cuts
 from matnb.errors import OptionError
 from matnb.expr.nodes import Expr
 from matnb.expr.stable_order import place_of
-from matnb.lazy.array import live_expressions
+from matnb.lazy.handles import live_expressions
 from matnb.pictures.escaping import shortened
 from matnb.pictures.quantities import axes_text
 from matnb.plan.explain import told_alone

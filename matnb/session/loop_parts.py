@@ -10,8 +10,7 @@ from typing import Protocol
 
 from matnb.backend.engines.driver_loops import added
 from matnb.backend.engines.recovery import Resume
-from matnb.backend.engines.results import ProgramOutcome
-from matnb.backend.kept import Kept, names_of
+from matnb.backend.engines.results import Outcome, as_kept
 from matnb.backend.store import Entry
 from matnb.balance.decision import Decision
 from matnb.blocks.layout import Layout
@@ -146,7 +145,7 @@ class LoopWatch:
     def measured(
         self, owner: int, iteration: int, num_iterations: int, seconds: Mapping[Slot, float]
     ) -> None:
-        """Take what one worker measured; see :class:`matnb.backend.engines.watch_protocol.Watch`."""
+        """Take what one worker measured; see :class:`matnb.backend.engines.protocol.Watch`."""
         self.iteration = max(self.iteration, iteration)
         own: list[dict[int, float]] = [{} for _ in self._watched]
         total = 0.0
@@ -208,18 +207,6 @@ class LoopWatch:
 # Where a loop goes on, and what it took.
 
 
-def as_kept(
-    array: Stored, kept: Mapping[Slot, Kept], counts: Mapping[Slot, tuple[int, int]]
-) -> tuple[Stored, tuple[Kept, ...]]:
-    """Return an array as workers hold it, with its blocks' entries and bytes where all are known."""
-    futures = tuple(kept[key] for key in array.keys)
-    stored = replace(array, keys=names_of(futures))
-    if all(key in counts for key in array.keys):
-        nnz, sizes = zip(*(counts[key] for key in array.keys), strict=True)
-        stored = replace(stored, block_nnz=nnz, block_bytes=sizes, is_guess=False)
-    return stored, futures
-
-
 @dataclass(frozen=True)
 class LoopResume:
     """Where a loop resumes after a loss or a pause: the arrays of its state as workers hold them."""
@@ -245,11 +232,13 @@ def resume_at(
 
 
 @dataclass
-class LoopTotals:
-    """What the parts of a loop took so far, between its pauses.
+class LoopParts:
+    """The parts of a loop so far, between its pauses.
 
     Attributes
     ----------
+    outcome
+        Of the last part, with the seconds, bytes and arrays of all; none before the first has ended.
     states
         How the state was laid out in each gathering of a gang.
     num_pauses
@@ -258,23 +247,35 @@ class LoopTotals:
         That are known to be done.
     """
 
+    outcome: Outcome = field(default_factory=Outcome)
     states: dict[int, tuple[Stored, ...]] = field(default_factory=dict)
     num_pauses: int = 0
     iterations: int = 0
-    seconds: float = 0.0
-    sent_bytes: int = 0
-    allocated: list[int] = field(default_factory=list)
     _timed: dict[Hashable, dict[Slot, TaskTimed]] = field(default_factory=dict)  # by what iterations do
 
-    def add(self, done: ProgramOutcome, plan: ControlPlan) -> None:
-        """Add what a part took that ran by a plan."""
-        self.seconds += done.seconds
+    def add(self, done: Outcome, plan: ControlPlan) -> None:
+        """Add a part that ran by a plan."""
+        before = self.outcome
+        self.outcome = replace(
+            done,
+            seconds=before.seconds + done.seconds,
+            sent_bytes=before.sent_bytes + done.sent_bytes,
+            allocated=before.allocated + done.allocated,
+        )
         timed = self._of(plan)
         for one in done.timed:
-            before = timed.get(one.key)
-            timed[one.key] = one if before is None else added(before, one)
-        self.sent_bytes += done.sent_bytes
-        self.allocated += done.allocated
+            earlier = timed.get(one.key)
+            timed[one.key] = one if earlier is None else added(earlier, one)
+
+    def paused(self, resume: Resume, states: tuple[Stored, ...]) -> None:
+        """Note a pause, and how the state was laid out before; its blocks are held by ``resume`` alone."""
+        self.num_pauses += 1
+        self.states[resume.epoch] = states
+        self.outcome = replace(self.outcome, kept={}, paused=None)
+
+    def waited(self, seconds: float) -> None:
+        """Add the seconds of a pause."""
+        self.outcome = replace(self.outcome, seconds=self.outcome.seconds + seconds)
 
     def _of(self, plan: ControlPlan) -> dict[Slot, TaskTimed]:
         # A plan by which a loop goes on has the iterations of the one before, unless cuts differ.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from weakref import WeakKeyDictionary, ref
 
-from matnb.backend.engines.engine_dask import DaskEngine
+from matnb.backend.engines.blocks import WorkerBlocks
 from matnb.backend.engines.futures import OwnersLost
 from matnb.backend.kept import Kept, names_of
 from matnb.backend.store import Entry, Store
@@ -24,7 +24,7 @@ from matnb.expr.nodes import Expr
 from matnb.expr.retention import is_small, outlasts_handles, worth_writing
 from matnb.expr.traverse import topological
 from matnb.io.results import About, Result, ResultFolder, writable
-from matnb.lazy.array import live_expressions
+from matnb.lazy.handles import live_expressions
 from matnb.pictures.memo import MemoEntry, memo_html, memo_text
 from matnb.plan.explain import told_alone
 from matnb.program.place import laid_out
@@ -60,9 +60,14 @@ class Memo:
     """
 
     def __init__(
-        self, config: Config, store: Store, engine: DaskEngine, planner: Planner, folder: ResultFolder | None
+        self,
+        config: Config,
+        store: Store,
+        blocks: WorkerBlocks,
+        planner: Planner,
+        folder: ResultFolder | None,
     ) -> None:
-        self._store, self._engine, self._planner, self._folder = store, engine, planner, folder
+        self._store, self._blocks, self._planner, self._folder = store, blocks, planner, folder
         self._config = config
         self._values: OrderedDict[bytes, _Value] = OrderedDict()
         # All there is when the memo is off, with the arrays' expressions when the last request ended.
@@ -266,7 +271,7 @@ class Memo:
         counts: list[tuple[int, int]] = []
         for number, owner in enumerate(layout.owners):
             one = block(number)
-            futures.extend(self._engine.ship({number: one}, owner).values())
+            futures.extend(self._blocks.ship({number: one}, owner).values())
             counts.append((one.nnz, one.nbytes))
         nnz, sizes = tuple(nnz for nnz, _ in counts), tuple(size for _, size in counts)
         stored = Stored(layout, names_of(futures), nnz, sizes)
@@ -327,7 +332,7 @@ class Memo:
             about = About(node.digest, layout.grid, node.dtype, node.sparse, told_alone(node), entry.seconds)
 
             def fetched(number: int) -> Block:
-                (block,) = self._engine.gather([futures[number]], [layout.owners[number]])
+                (block,) = self._blocks.gather([futures[number]], [layout.owners[number]])
                 return block
 
             # A worker that was lost meanwhile is the next run's to find out.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from matnb.config import ENGINES, Config
 from matnb.errors import OptionError, suggestion
 from matnb.expr.nodes import Expr
-from matnb.lazy.array import live_expressions
+from matnb.lazy.handles import live_expressions
 from matnb.lazy.recording import Recording, active_recording
 from matnb.ops.reference import Value
 

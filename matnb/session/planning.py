@@ -29,7 +29,7 @@ from matnb.expr.nodes import (
 )
 from matnb.expr.retention import is_made_in_parts, worth_keeping
 from matnb.expr.traverse import Either, ExprGraph, consumers, rewrite, topological
-from matnb.lazy.array import live_expressions
+from matnb.lazy.handles import live_expressions
 from matnb.lazy.read_ahead import bytes_ahead
 from matnb.passes import traced
 from matnb.pictures.quantities import bytes_text
@@ -87,6 +87,12 @@ def _sliced_sources(
     return {node: shares[node] for node in keep if node in sources and node in shares}
 
 
+def _brought(optimized: Mapping[Expr, Expr], bring: Callable[[Sequence[Expr]], bool]) -> bool:
+    # Whether any of what passes made of expressions was remembered, and is on the workers now.
+    made = [one for node, one in optimized.items() if one is not node]
+    return bool(made) and bring(made)
+
+
 class Planner:
     """Plans runs.
 
@@ -130,11 +136,18 @@ class Planner:
         planned = self._anew(roots, keep, known, made, self.workers(), None if keep else passed)
         return planned.plan, planned.optimized
 
-    def planned(self, roots: Mapping[str, Expr], live: set[Expr], products: Sequence[Expr] = ()) -> Planned:
+    def planned(
+        self,
+        roots: Mapping[str, Expr],
+        live: set[Expr],
+        products: Sequence[Expr] = (),
+        bring: Callable[[Sequence[Expr]], bool] | None = None,
+    ) -> Planned:
         """Return the plan for the roots, with what is known of its expressions.
 
         It is an earlier one for other expressions where one of the same form is remembered, and of the same
-        counts of ``products``. ``live`` expressions stay if they are computed on the way.
+        counts of ``products``. ``live`` expressions stay if they are computed on the way. ``bring`` puts what
+        is remembered of expressions that passes made on the workers, and tells whether it did.
 
         Raises
         ------
@@ -152,8 +165,9 @@ class Planner:
             ),
             known,
             self._store,
-            lambda constants: self._anew(roots, keep, known, {}, workers, constants=constants),
+            lambda constants: self._anew(roots, keep, known, {}, workers, None, constants, bring),
             self._scatters(workers),
+            lambda planned: bring is None or not _brought(planned.optimized, bring),
         )
 
     def _needed(
@@ -194,6 +208,7 @@ class Planner:
         workers: Workers,
         passed: Mapping[str, Expr] | None = None,
         constants: Collection[Expr] = (),
+        bring: Callable[[Sequence[Expr]], bool] | None = None,
     ) -> Planned:
         # What is too large to stay keeps no pass from doing without it.
         most = self.memo_bytes
@@ -201,6 +216,8 @@ class Planner:
         named = {**roots, **{f"kept {place}": node for place, node in enumerate(keep)}}
         after, origins = traced(named, known) if passed is None else (passed, {})
         optimized = {node: after[name] for name, node in named.items()}
+        if bring is not None:
+            _brought(optimized, bring)
         reached = topological(after.values(), Either(there, self._store))
         known = {**self._store.find(reached), **{node: there[node] for node in reached if node in there}}
         wanted = [after[name] for name in roots if after[name] not in known]

@@ -224,7 +224,7 @@ def _bar(file: IO[str]) -> Any:
     # tqdm knows where the lines of other bars are; it is not loaded before there is something to show.
     from tqdm import tqdm
 
-    class ProgressBar(tqdm):  # type: ignore[misc]
+    class ProgressBar(tqdm):  # type: ignore[misc]  # it has no types
         monitor_interval = 0  # no thread of tqdm's
 
     return ProgressBar(file=file, leave=False, bar_format="{desc}")

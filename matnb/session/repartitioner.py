@@ -9,8 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from matnb.backend.engines.driver_loops import LINEAGE_DEPTH
-from matnb.backend.engines.engine_dask import DaskEngine
+from matnb.backend.engines.driver_loops import LINEAGE_DEPTH, PlanEngine
 from matnb.backend.kept import Kept, names_of
 from matnb.backend.store import Entry
 from matnb.balance.situation import Floats, Integers, Profile
@@ -172,7 +171,7 @@ class Repartitioner:
     """
 
     def __init__(
-        self, engine: DaskEngine, planner: Planner, replaced: Callable[[Entry, Entry], None]
+        self, engine: PlanEngine, planner: Planner, replaced: Callable[[Entry, Entry], None]
     ) -> None:
         self._engine, self._planner, self._replaced = engine, planner, replaced
 
@@ -258,9 +257,9 @@ class Repartitioner:
         writer, given = self._writer({change.node: change.entry for change, _ in batch})
         keys = [change.write(number, writer) for change, number in batch]
         with raised_in_cell((), ()):
-            outcome = self._engine.run(writer.plan(()), hold=keys, given=given)
-        for block, key, future in zip(batch, keys, outcome.held, strict=True):
-            made[block] = _Made(future, *outcome.counts[key])
+            outcome = self._engine.run(writer.plan(()), given, hold=keys)
+        for block, key in zip(batch, keys, strict=True):
+            made[block] = _Made(outcome.kept[key], *outcome.counts[key])
 
     def _writer(self, entries: Mapping[Expr, Entry]) -> tuple[PlanWriter, dict[Slot, Kept]]:
         # What writes tasks that read stored arrays, and what is in the slots of their blocks.
@@ -277,7 +276,7 @@ class Repartitioner:
         stored, futures = change.stored(made)
         depth = change.entry.depth + 1
         if depth > LINEAGE_DEPTH:
-            futures, depth = self._engine.cut_lineage(stored.layout.owners, futures), 0
+            futures, depth = self._engine.blocks.cut_lineage(stored.layout.owners, futures), 0
             stored = replace(stored, keys=names_of(futures))
         return replace(change.entry, stored=stored, futures=futures, depth=depth)
 
@@ -327,7 +326,7 @@ class Repartitioner:
             task.do(kernel, task.read(slot))
             keys.append(writer.add(task, owner, Kind(what, shown=EXCHANGE), 32 * _PROFILE_PARTS, node))
         with raised_in_cell((), ()):
-            found = self._engine.run(writer.plan(()), keys, given=given).fetched
+            found = self._engine.run(writer.plan(()), given, keys).fetched
         return [found[key].values for key in keys]
 
 

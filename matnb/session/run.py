@@ -11,12 +11,11 @@ from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
 from matnb.backend.cluster.dask_cluster import DaskCluster
-from matnb.backend.engines.driver_loops import LINEAGE_DEPTH, ProgramWalker
-from matnb.backend.engines.engine_dask import DaskEngine, Outcome, RunCancelled
+from matnb.backend.engines.driver_loops import LINEAGE_DEPTH, PlanEngine
 from matnb.backend.engines.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.engines.futures import OwnersLost
 from matnb.backend.engines.recovery import Resume
-from matnb.backend.engines.results import ProgramOutcome
+from matnb.backend.engines.results import Outcome, RunCancelled
 from matnb.backend.kept import Kept, LocalBlock, names_of
 from matnb.backend.store import Entry, Store
 from matnb.backend.tasks.worker import TaskFailed
@@ -33,8 +32,8 @@ from matnb.expr.retention import lifetime
 from matnb.expr.stable_order import place_of
 from matnb.expr.traverse import topological
 from matnb.io.results import ResultFolder
-from matnb.lazy.array import live_expressions
 from matnb.lazy.batch_turns import batches_in_turn
+from matnb.lazy.handles import live_expressions
 from matnb.lazy.recording import Recording, active_recording
 from matnb.pictures.quantities import plural_text
 from matnb.plan.chosen_entries import entries_at_most
@@ -47,7 +46,7 @@ from matnb.plan.program_cache import ControlPlans, Planned
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Slot
 from matnb.session.failures import cell_error, largest, lines_of, located, raised_in_cell
-from matnb.session.loop_parts import LoopResume, LoopTotals, LoopWatch, Span, as_kept, resume_at
+from matnb.session.loop_parts import LoopParts, LoopResume, LoopWatch, Span, resume_at
 from matnb.session.memo import Memo
 from matnb.session.overrides import engine_of
 from matnb.session.planning import Planner
@@ -82,7 +81,7 @@ class Runner:
         self,
         config: Config,
         cluster: DaskCluster,
-        engine: DaskEngine,
+        engine: PlanEngine,
         gang: GangEngine,
         store: Store,
         emit: Callable[[Event], None],
@@ -90,7 +89,7 @@ class Runner:
     ) -> None:
         self._cluster, self._engine, self._store = cluster, engine, store
         self.planner = Planner(config, cluster, store)
-        self.memo = Memo(config, store, engine, self.planner, folder)
+        self.memo = Memo(config, store, engine.blocks, self.planner, folder)
         self.listeners = {name: make(self.planner.workers) for name, make in MAKERS.items()}
         self._num_reported = 0  # of the arrays that gave way
         self._num_taken = 0  # roots of the run that is under way whose values were remembered
@@ -208,7 +207,7 @@ class Runner:
         size = -(-block.nbytes // max(1, len(layout.owners)))
         peaks = {owner: size * layout.owners.count(owner) for owner in set(layout.owners)}
         self.planner.make_room(peaks, (node,))
-        entry = Entry(*self._engine.ship_array(given, layout, kept is not None))
+        entry = Entry(*self._engine.blocks.ship_array(given, layout, kept is not None))
         self._store.add_given(node, entry, is_elsewhere)
 
     def _control(self, node: Loop | Cond, wanted: Sequence[Expr], live: set[Expr]) -> None:
@@ -226,25 +225,13 @@ class Runner:
     def _straight(
         self, roots: Mapping[str, Expr], live: set[Expr], fetch: Collection[str], record: Recording | None
     ) -> RunResult:
-        planned = self.planner.planned(roots, live)
-        new = [made for node, made in planned.optimized.items() if made is not node]
-        if new and self.memo.bring(new, looked_at=self.planner.in_use):
-            planned = self.planner.planned(roots, live)  # passes gave an expression the name of a known value
-        if self.balancer.before_run(planned.plan):
-            planned = self.planner.planned(roots, live)
-        products = new = self.planner.large_products(planned.plan)
-        for _ in range(_MOST_COUNTS) if new else ():
-            missing = [one for one in new if one not in self.planner.counted]
-            if missing:
-                self._count(missing)
+        # Passes may give an expression the name of a value that is remembered.
+        bring = partial(self.memo.bring, looked_at=self.planner.in_use)
+        planned = self.planner.planned(roots, live, bring=bring)
+        is_balanced = self.balancer.before_run(planned.plan)
+        products = self._counted(planned.plan)
+        if is_balanced or products:
             planned = self.planner.planned(roots, live, products)
-            if not missing:
-                break
-            # What is made of these may be large, too.
-            new = [one for one in self.planner.large_products(planned.plan) if one not in products]
-            if not new:
-                break
-            products = [*products, *new]
         less = partial(self.planner.planned, roots, set(), products) if live else None
         planned = self._fitting(planned, roots, less, record)
         plan, optimized = planned.plan, planned.optimized
@@ -297,7 +284,7 @@ class Runner:
     def _run(self, plan: Plan, optimized: Mapping[Expr, Expr], fetch: Sequence[Slot]) -> Outcome:
         # Runs a plan, keeps what it makes, and notes what was measured.
         try:
-            outcome = self._engine.run(plan, fetch, given=self._binding(plan))
+            outcome = self._engine.run(plan, self._binding(plan), fetch)
         except RunCancelled as error:
             self.keep(error.outcome, plan)
             self._alias(optimized)
@@ -314,6 +301,19 @@ class Runner:
             self.planner.num_scattered[operand] = self.planner.num_scattered.get(operand, 0) + 1
         self.balancer.note_run(plan, outcome.timed)
         return outcome
+
+    def _counted(self, plan: Plan) -> list[Expr]:
+        # What a plan makes that is planned by counts of entries, all of them known.
+        products: list[Expr] = []
+        for _ in range(_MOST_COUNTS):
+            # What is made of those that were counted may be large, too.
+            new = [one for one in self.planner.large_products(plan) if one not in products]
+            products += new
+            missing = [one for one in new if one not in self.planner.counted]
+            if not missing:
+                break
+            self._count(missing)
+        return products
 
     def _count(self, products: Sequence[Expr]) -> None:
         # Counts on the workers at most how many entries products and choices store; what they read is there
@@ -347,14 +347,15 @@ class Runner:
         numbers = {stage.expression: stage.makes for stage in plan.stages}
         read = [entry for node in plan.reused if (entry := self._store.entry(node)) is not None]
         depth = 1 + max((entry.depth for entry in read), default=0)
-        for node, stored in outcome.stored.items():
-            futures, at = outcome.futures[node], depth
+        made = outcome.arrays(plan.outputs)
+        for node, (stored, futures) in made.items():
+            at = depth
             if depth > LINEAGE_DEPTH:
-                futures, at = self._engine.cut_lineage(stored.layout.owners, futures), 0
+                futures, at = self._engine.blocks.cut_lineage(stored.layout.owners, futures), 0
                 stored = replace(stored, keys=names_of(futures))
             cost = times.get(numbers[node], 0.0) if seconds is None else seconds
             self._store.add(node, Entry(stored, futures, cost, at), lifetime(node))
-        self.balancer.layouts.made(outcome.stored, plan.reused)
+        self.balancer.layouts.made(made, plan.reused)
 
     def _binding(self, plan: Plan) -> dict[Slot, Kept]:
         # What is in the slots that a plan reads and does not make.
@@ -410,7 +411,7 @@ class LoopRunner:
     def __init__(
         self,
         config: Config,
-        engine: DaskEngine,
+        engine: PlanEngine,
         gang: GangEngine,
         store: Store,
         planner: Planner,
@@ -454,13 +455,12 @@ class LoopRunner:
         """
         plan = self._plan(node, entries, wanted)
         self._log.begin(plan.num_tasks, sum(plan.peaks.values()))
-        totals = LoopTotals()
-        plan, done, reason = self._parts(node, plan, entries, wanted, totals)
-        for one, array in plan.outputs.items():
-            stored, futures = as_kept(array, done.futures, done.counts)
-            self._store.add(one, Entry(stored, futures, totals.seconds), lifetime(one))
+        parts = LoopParts()
+        plan, reason = self._parts(node, plan, entries, wanted, parts)
+        for one, (stored, futures) in parts.outcome.arrays(plan.outputs).items():
+            self._store.add(one, Entry(stored, futures, parts.outcome.seconds), lifetime(one))
         self._log.made.update(plan.outputs)
-        self._log.finish_control(node, totals, plan, done, reason)
+        self._log.finish_control(node, parts, plan, reason)
         return plan.outputs.keys()
 
     def _plan(self, node: Loop | Cond, entries: dict[Expr, Entry], wanted: Collection[Expr]) -> ControlPlan:
@@ -478,15 +478,15 @@ class LoopRunner:
         plan: ControlPlan,
         entries: dict[Expr, Entry],
         wanted: Collection[Expr],
-        totals: LoopTotals,
-    ) -> tuple[ControlPlan, ProgramOutcome, str]:
-        # Runs all parts: the plan of the last one, how that went, and why no gang ran it.
+        parts: LoopParts,
+    ) -> tuple[ControlPlan, str]:
+        # Runs all parts: the plan of the last one, and why no gang ran it.
         first, run = self._first(node), str(self._log.num_runs)
         span, work, going = _span(node, first), plan.work.iteration, batches_in_turn()
         batches = None if going is None else going.span
 
         def advanced(iterations: int, seconds: float) -> None:
-            totals.iterations = iterations
+            parts.iterations = iterations
             event = LoopAdvanced(run, iterations, seconds, span.limit, span.has_until, *work, batches)
             self._log.emit(event)
 
@@ -495,12 +495,11 @@ class LoopRunner:
         try:
             while True:
                 done, reason, watch = self._part(node, plan, entries, advanced)
-                totals.add(done, plan)
+                parts.add(done, plan)
                 if done.paused is None or watch is None:
                     break
                 begin_seconds = time.perf_counter()
-                totals.num_pauses += 1
-                totals.states[done.paused.epoch] = plan.states
+                parts.paused(done.paused, plan.states)
                 self._resumes[node] = resume_at(done.paused, plan.states, done.counts)
                 watch.paused(done.iterations)
                 del done
@@ -510,23 +509,23 @@ class LoopRunner:
                 entries.update(found)
                 del found
                 plan = self._fitting_now(node, entries, wanted)
-                totals.seconds += time.perf_counter() - begin_seconds
+                parts.waited(time.perf_counter() - begin_seconds)
         except OwnersLost:
-            self._remember(node, plan, totals)
+            self._remember(node, plan, parts)
             raise
         except BaseException as error:
             self._resumes.pop(node, None)
-            if totals.num_pauses:
+            if parts.num_pauses:
                 self._gang.forget()
             if isinstance(error, TaskFailed):
                 tasks, record = plan.tasks(), self._log.record
                 raise cell_error(error.failed, plan.stages, tasks, record, plan.origins) from None
             if isinstance(error, KeyboardInterrupt):  # a bare one came between two tasks
-                raise CellCancelled(f"{str(error) or 'interrupted'}{_lost_words(node, totals)}") from None
+                raise CellCancelled(f"{str(error) or 'interrupted'}{_lost_words(node, parts)}") from None
             raise
-        if totals.num_pauses:
+        if parts.num_pauses:
             self._gang.forget()  # where the driver ran the last part
-        return plan, done, reason
+        return plan, reason
 
     def _first(self, node: Loop | Cond) -> int:
         # How many iterations are done already.
@@ -574,7 +573,7 @@ class LoopRunner:
         plan: ControlPlan,
         entries: Mapping[Expr, Entry],
         advanced: Callable[[int, float], None],
-    ) -> tuple[ProgramOutcome, str, LoopWatch | None]:
+    ) -> tuple[Outcome, str, LoopWatch | None]:
         # Runs to the end or to a pause: how it went, why no gang ran it, and what watched.
         first, resume = self._first(node), self._resumes.pop(node, None)
         arrays = {**entries, **({} if resume is None else resume.entries(node))}
@@ -595,7 +594,7 @@ class LoopRunner:
         resume: Resume | None,
         advanced: Callable[[int, float], None],
         watch: LoopWatch | None,
-    ) -> tuple[ProgramOutcome, str]:
+    ) -> tuple[Outcome, str]:
         # How it went, and why no gang ran it.
         given = {name: arrays[one].futures[number] for name, (one, number) in plan.given.items()}
         for slot, one in plan.numbers.items():
@@ -604,7 +603,8 @@ class LoopRunner:
         reason = "" if engine != "dask" else 'engine="dask"'
         if not reason:
             try:
-                return self._gang.run(plan.program, given, resume, advanced, watch), ""
+                done = self._gang.run(plan.program, given, resume=resume, on_progress=advanced, watch=watch)
+                return done, ""
             except GangUnavailable as error:
                 reason = error.reason
                 if engine == "gang":
@@ -612,25 +612,28 @@ class LoopRunner:
                         f'this loop could not run as one long task on each worker (engine="gang"): {reason}; '
                         'try again, or use engine="auto", which then runs it as Dask tasks'
                     ) from None
-        first, counts = 0 if resume is None else resume.iteration, _counts(plan, arrays)
-        return ProgramWalker(self._engine, plan.program, given, counts, advanced, first, watch).run(), reason
+        done = self._engine.run(plan.program, given, resume=resume, on_progress=advanced, watch=watch)
+        # What a loop leaves as it was given has the counts that are known already.
+        known = _counts(plan, arrays)
+        left = done.kept if done.paused is None else done.paused.futures
+        counts = {slot: known[one.key] for slot, one in left.items() if one.key in known}
+        return replace(done, counts={**counts, **done.counts}), reason
 
-    def _remember(self, node: Loop | Cond, plan: ControlPlan, totals: LoopTotals) -> None:
+    def _remember(self, node: Loop | Cond, plan: ControlPlan, parts: LoopParts) -> None:
         self._resumes.pop(node, None)
-        totals.states.setdefault(self._gang.epoch, plan.states)
+        parts.states.setdefault(self._gang.epoch, plan.states)
         resume = self._gang.recover(self._gang.epoch)
         if resume is not None:
-            self._resumes[node] = resume_at(resume, totals.states[resume.epoch])
+            self._resumes[node] = resume_at(resume, parts.states[resume.epoch])
 
 
-def _counts(plan: ControlPlan, arrays: Mapping[Expr, Entry]) -> dict[Slot, tuple[int, int]]:
-    # Entries and bytes of what is given, as far as they are known.
-    found = {}
-    for name, (one, number) in plan.given.items():
-        stored = arrays[one].stored
-        if stored.block_nnz:
-            found[name] = stored.block_nnz[number], stored.block_bytes[number]
-    return found
+def _counts(plan: ControlPlan, arrays: Mapping[Expr, Entry]) -> dict[str, tuple[int, int]]:
+    # Entries and bytes of what is given, as far as they are known, by the names of blocks.
+    found = ((arrays[one], number) for one, number in plan.given.values() if arrays[one].stored.block_nnz)
+    return {
+        one.futures[number].key: (one.stored.block_nnz[number], one.stored.block_bytes[number])
+        for one, number in found
+    }
 
 
 def _span(node: Loop | Cond, first: int) -> Span:
@@ -641,7 +644,7 @@ def _span(node: Loop | Cond, first: int) -> Span:
     return Span(first, limit, node.body.until is not None)
 
 
-def _lost_words(node: Loop | Cond, done: LoopTotals) -> str:
+def _lost_words(node: Loop | Cond, done: LoopParts) -> str:
     if not isinstance(node, Loop):
         return ""
     return f", after at least {plural_text(done.iterations, 'iteration')} of a loop, whose state is not kept"

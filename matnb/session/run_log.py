@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from functools import partial
 
 from matnb.backend.cluster.dask_cluster import DaskCluster
-from matnb.backend.engines.results import ProgramOutcome
 from matnb.events import (
     Event,
     LoopFinished,
@@ -30,7 +29,7 @@ from matnb.plan.plan_counts import PlanCounts
 from matnb.program.plan import Plan
 from matnb.session.failures import lines_of
 from matnb.session.listeners import Convergence
-from matnb.session.loop_parts import LoopTotals
+from matnb.session.loop_parts import LoopParts
 
 _NO_COUNTS = PlanCounts(0, 0, 0)
 
@@ -130,13 +129,11 @@ class RunLog:
         self._emit(finished)
         return finished
 
-    def finish_control(
-        self, node: Loop | Cond, totals: LoopTotals, plan: ControlPlan, done: ProgramOutcome, reason: str
-    ) -> None:
+    def finish_control(self, node: Loop | Cond, parts: LoopParts, plan: ControlPlan, reason: str) -> None:
         """Note that a loop or branch has ended; ``reason`` says why no gang ran its last part."""
-        slots = {one: array.keys for one, array in plan.outputs.items()}
-        self.measures.note(plan.stages, totals.timed_by(plan), slots, plan.program)
-        self.times(totals.timed, self.record)
+        done, slots = parts.outcome, {one: array.keys for one, array in plan.outputs.items()}
+        self.measures.note(plan.stages, parts.timed_by(plan), slots, plan.program)
+        self.times(parts.timed, self.record)
         work = plan.work.total(done.iterations)
         if (going := batches_in_turn()) is not None:
             going.note(*work)
@@ -147,10 +144,10 @@ class RunLog:
             iterations=done.iterations,
             num_tasks=plan.num_tasks,
             num_members=done.num_members,
-            sent_bytes=totals.sent_bytes,
-            allocated=tuple(totals.allocated),
+            sent_bytes=done.sent_bytes,
+            allocated=done.allocated,
             projected_bytes=sum(plan.peaks.values()),
-            seconds=totals.seconds,
+            seconds=done.seconds,
             is_branch=isinstance(node, Cond),
             flops=work.flops,
             accessed_bytes=work.accessed_bytes,

@@ -15,11 +15,14 @@ import scipy.sparse as sp
 
 from matnb.backend.cluster.cancellation import Stopping, deferred, resend_dropped
 from matnb.backend.cluster.dask_cluster import Attendance, DaskCluster
-from matnb.backend.engines.engine_dask import DaskEngine, Outcome
+from matnb.backend.engines.context import EngineContext
+from matnb.backend.engines.driver_loops import PlanEngine
+from matnb.backend.engines.engine_dask import DaskEngine
 from matnb.backend.engines.engine_gang import GangEngine
 from matnb.backend.engines.engine_processes import ProcessEngine
 from matnb.backend.engines.engine_threads import ThreadEngine
 from matnb.backend.engines.futures import Answers, OwnersLost
+from matnb.backend.engines.results import Outcome
 from matnb.backend.engines.telemetry import Telemetry
 from matnb.backend.store import Entry, Store
 from matnb.balance.decision import Decision
@@ -36,7 +39,7 @@ from matnb.expr.traverse import topological
 from matnb.io.files import files_of
 from matnb.io.results import ResultFolder
 from matnb.io.source import Source, SourceFacts
-from matnb.lazy.array import live_expressions
+from matnb.lazy.handles import live_expressions
 from matnb.lazy.limits import check_limit
 from matnb.lazy.loop_rolling import roll
 from matnb.lazy.recording import Recording, active_recording
@@ -89,14 +92,17 @@ class Session:
         self._end_resending = resend_dropped()
         self._reported_at = time.monotonic()  # which workers are gone
 
-    def _engine_for(self, prefix: str, in_process: bool) -> DaskEngine:
-        kind = (ThreadEngine if in_process else ProcessEngine) if self.cluster.owned else DaskEngine
+    def _engine_for(self, prefix: str, in_process: bool) -> PlanEngine:
+        by_reference = self.cluster.owned and in_process
+        context = EngineContext(self.cluster, prefix, in_process, self._telemetry, by_reference)
+        if not self.cluster.owned:
+            return DaskEngine(context)
 
         def wants_tasks() -> bool:
             # In other processes what is not remembered here has to stay on the workers.
             return engine_of(self.config) == "dask" or not (in_process or remembers(self.config))
 
-        return kind(self.cluster, prefix, in_process, self._telemetry, wants_tasks)
+        return (ThreadEngine if in_process else ProcessEngine)(context, wants_tasks)
 
     def __repr__(self) -> str:
         return "Session (ended)" if self.ended else f"Session on {self.cluster.description}"
@@ -232,11 +238,11 @@ class Session:
             entry = self._runner.run({"value": node}, live_expressions()).entries["value"]
         if entry.stored.block_nnz:
             self.check_result(node, sum(entry.stored.block_nnz))
-            blocks = self._engine.gather(entry.futures, entry.stored.layout.owners)
+            blocks = self._engine.blocks.gather(entry.futures, entry.stored.layout.owners)
         else:  # the counts of an interrupted run are not known
             blocks, num_entries = [], 0
             for future, owner in zip(entry.futures, entry.stored.layout.owners, strict=True):
-                blocks += self._engine.gather([future], [owner])
+                blocks += self._engine.blocks.gather([future], [owner])
                 num_entries += blocks[-1].nnz
                 self.check_result(node, num_entries)
         block = whole(node, entry.stored.layout, blocks)
@@ -468,7 +474,7 @@ class Session:
         def bring(number: int) -> Block:
             owner = entry.stored.layout.owners[number]
             try:
-                (block,) = self._engine.gather([entry.futures[number]], [owner])
+                (block,) = self._engine.blocks.gather([entry.futures[number]], [owner])
             except OwnersLost:
                 raise WorkerLostError("a worker was lost while an array was written; save it again") from None
             return block
@@ -678,7 +684,7 @@ def _naming(source: Source) -> Iterator[None]:
 def read_source(
     source: Source,
     name: Callable[[SourceFacts], Sequence[Expr]],
-    engine: DaskEngine,
+    engine: PlanEngine,
     store: Store,
     runner: Runner,
 ) -> tuple[SourceFacts, Sequence[Expr]]:
@@ -708,7 +714,7 @@ def read_source(
         runner.log.begin(len(plan.tasks), plan.projected_bytes, read_bytes)
         try:
             with raised_in_cell(plan.stages, plan.tasks):
-                outcome = engine.run(plan, (reading.told,), reading.held)
+                outcome = engine.run(plan, {}, (reading.told,), reading.held)
                 found: SourceFacts = outcome.fetched[reading.told]
                 wanted = name(found)
                 stored = store.find(wanted)
@@ -717,7 +723,7 @@ def read_source(
                 with _naming(source):
                     peaks = _with_pieces(source, blocks, plan, outcome, found)
                     runner.planner.check_peaks(peaks, blocks.reused)
-                made = engine.run(blocks, given=dict(zip(reading.held, outcome.held, strict=True)))
+                made = engine.run(blocks, outcome.kept)
             timed = (*outcome.timed, *made.timed)
             seconds = outcome.seconds + made.seconds
         finally:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
 
 from matnb.errors import DTypeError, OptionError
 
 
-def whole(value: object, name: str, owner: str = "", least: int = 1, most: int | None = None) -> int:
+def whole(value: Any, name: str, owner: str = "", least: int = 1, most: int | None = None) -> int:
     """Return a whole number within bounds.
 
     Parameters
@@ -32,7 +33,7 @@ def whole(value: object, name: str, owner: str = "", least: int = 1, most: int |
     if isinstance(value, bool | np.bool):
         raise DTypeError(f"{start}{name}={value!r}; give an integer")
     try:
-        number = operator.index(value)  # type: ignore[arg-type]  # what it cannot take raises
+        number = operator.index(value)
     except TypeError:
         raise DTypeError(f"{start}{name}={value!r}; give an integer") from None
     if number < least or (most is not None and number > most):

@@ -12,11 +12,12 @@ import numpy as np
 
 from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, ShapeError
-from matnb.lazy.array import DistArray
+from matnb.lazy.array import DistArray, handle_of
 from matnb.lazy.creation import asarray, full
 from matnb.lazy.registry import FUNCTIONS
 from matnb.tables.columns import Column, as_column, shown_value
 from matnb.tables.incoming import column_from
+from matnb.tables.makers import makers
 from matnb.tables.rows import AnyColumn, all_missing
 
 _SCALARS = (str, Number, np.generic, datetime.date, datetime.timedelta)
@@ -36,7 +37,7 @@ def constant(name: str, value: Any, length: int) -> AnyColumn:
         For a value that no table holds.
     """
     if isinstance(value, DistArray):
-        return np.broadcast_to(value, (length,))  # type: ignore[return-value]  # a handle
+        return handle_of(np.broadcast_to(value, (length,)))
     if isinstance(value, np.ndarray):
         value = value[()]
     if is_missing_value(value) and not isinstance(value, np.datetime64 | np.timedelta64):
@@ -109,3 +110,6 @@ FUNCTIONS[np.where] = _or_else(FUNCTIONS[np.where], _where, lambda _, *choices: 
 FUNCTIONS[np.select] = _or_else(
     FUNCTIONS[np.select], _select, lambda _, choicelist, default=None: (*choicelist, default)
 )
+
+
+makers.constant = constant

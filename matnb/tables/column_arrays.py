@@ -87,8 +87,6 @@ class ColumnArray(DistArray):
     def __ne__(self, other: object) -> Any:
         return super().__ne__(np.nan if is_missing_value(other) else other)
 
-    __hash__ = None  # type: ignore[assignment]  # it compares value by value
-
     def __getitem__(self, key: Any) -> Any:
         return column_array(super().__getitem__(key), self.name)
 

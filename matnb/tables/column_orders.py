@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from matnb.lazy.array import DistArray
 from matnb.lazy.functions.grouping import groupby
+from matnb.tables.makers import makers
 
 if TYPE_CHECKING:
     from matnb.tables.table import Table
 
 
-class ColumnOrders:
-    """Methods of a column that put its values in order; missing ones come last, and have no rank."""
-
+class _Values(Protocol):
+    # What a column has that is put in order.
     name: str
 
     @property
-    def missing(self) -> DistArray:
-        """A boolean mask of missing values."""
-        raise NotImplementedError
+    def missing(self) -> DistArray: ...
 
-    def sort_values(self, *, ascending: bool = True, na_position: str = "last") -> Any:
+    def _plain(self) -> Any: ...
+
+
+class ColumnOrders:
+    """Methods of a column that put its values in order; missing ones come last, and have no rank."""
+
+    def sort_values(self: _Values, *, ascending: bool = True, na_position: str = "last") -> Any:
         """Return the values in order, as ``Table.sort_values`` does rows; text by code point."""
-        table, name = self._alone()
+        table, name = _alone(self)
         return table.sort_values(name, ascending=ascending, na_position=na_position)[name]
 
-    def nlargest(self, n: int = 5, keep: str = "first") -> Any:
+    def nlargest(self: _Values, n: int = 5, keep: str = "first") -> Any:
         """Return the ``n`` largest values, in descending order; missing values come last.
 
         Examples
@@ -37,15 +41,15 @@ class ColumnOrders:
         >>> mn.table({"fare": [6.0, None, 9.0, 7.0]})["fare"].nlargest(2).compute()
         array([9., 7.])
         """
-        table, name = self._alone()
+        table, name = _alone(self)
         return table.nlargest(n, name, keep)[name]
 
-    def nsmallest(self, n: int = 5, keep: str = "first") -> Any:
+    def nsmallest(self: _Values, n: int = 5, keep: str = "first") -> Any:
         """Return the ``n`` smallest values, in ascending order; missing values come last."""
-        table, name = self._alone()
+        table, name = _alone(self)
         return table.nsmallest(n, name, keep)[name]
 
-    def rank(self, *, method: str = "average", ascending: bool = True, pct: bool = False) -> Any:
+    def rank(self: _Values, *, method: str = "average", ascending: bool = True, pct: bool = False) -> Any:
         """Return the rank of each value, from 1 on, as float64; NaN where it is missing.
 
         Parameters
@@ -69,24 +73,18 @@ class ColumnOrders:
         >>> mn.table({"fare": [6.0, None, 9.0, 6.0]})["fare"].rank().compute()
         array([1.5, nan, 3. , 1.5])
         """
-        from matnb.tables.rows import sort_keys  # which is of columns
-
-        table, name = self._alone()
+        table, name = _alone(self)
         if not len(table):
             return np.zeros_like(table[name], np.float64)
-        key = sort_keys(table[name], ascending, False)[-1]
+        key = makers.sort_keys(table[name], ascending, False)[-1]
         ranks: Any = groupby(self.missing.astype(np.int8)).rank(key, method)
         found: Any = np.where(self.missing, np.nan, ranks)
         if not pct:
             return found
         return found / (np.nanmax(found) if method == "dense" else (~self.missing).sum())
 
-    def _plain(self) -> Any:
-        raise NotImplementedError
 
-    def _alone(self) -> tuple[Table, str]:
-        # A table of this column alone, and what it is called there.
-        from matnb.tables.table import Table  # which is made of columns
-
-        name = self.name or "value"
-        return Table({name: self._plain()}), name
+def _alone(column: _Values) -> tuple[Table, str]:
+    # A table of this column alone, and what it is called there.
+    name = column.name or "value"
+    return makers.table({name: column._plain()}), name

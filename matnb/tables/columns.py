@@ -20,7 +20,6 @@ from matnb.errors import (
     NotScalarError,
     OptionError,
     RangeError,
-    ShapeError,
     UnsupportedError,
     suggestion,
     warn,
@@ -45,8 +44,9 @@ from matnb.tables.conversions import (
     zoned_times_in,
 )
 from matnb.tables.dtypes import kind_of_dtype, numbers_dtype
+from matnb.tables.makers import makers
 from matnb.tables.pandas_names import OF_COLUMNS, no_table_name
-from matnb.tables.row_orders import check_order, check_rows
+from matnb.tables.row_orders import check_length, check_order, check_rows
 from matnb.tables.showing import short_text
 from matnb.tables.strings import HasText
 
@@ -186,7 +186,7 @@ class Column(ColumnOrders):
 
     def notna(self) -> DistArray:
         """Return a boolean mask of values that are there."""
-        return ~self.missing  # type: ignore[no-any-return]  # a handle
+        return ~self.missing  # type: ignore[no-any-return]  # operators of arrays give Any
 
     isnull, notnull = isna, notna
 
@@ -283,7 +283,7 @@ class Column(ColumnOrders):
         found: Any = np.isin(self.codes, np.array(numbers, self.codes.dtype))
         if self.may_miss:
             found = found | self.missing if len(there) < len(given) else found & ~self.missing
-        return found  # type: ignore[no-any-return]  # a handle
+        return found  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def between(self, left: object, right: object, inclusive: str = "both") -> DistArray:
         """Return a boolean mask of values from ``left`` to ``right``; missing values are not between.
@@ -298,7 +298,7 @@ class Column(ColumnOrders):
             raise OptionError(f"inclusive={inclusive!r}: {suggestion(inclusive, ends, 'choose one of')}")
         x: Any = self._plain()
         low = x >= left if inclusive in ("both", "left") else x > left
-        return low & (x <= right if inclusive in ("both", "right") else x < right)  # type: ignore[no-any-return]
+        return low & (x <= right if inclusive in ("both", "right") else x < right)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def clip(self, lower: Any = None, upper: Any = None) -> Any:
         """Return the column with values below ``lower`` and above ``upper`` replaced by these."""
@@ -333,7 +333,7 @@ class Column(ColumnOrders):
         """
         if regex:
             raise OptionError("replace takes whole values: write x.str.replace(pattern, text, regex=True)")
-        return _values().replaced(self, to_replace, value)
+        return makers.replaced(self, to_replace, value)
 
     def map(self, arg: Mapping[Any, object] | Callable[[Any], object], na_action: str = "ignore") -> Any:
         """Return for each value what a dict or a function gives for it; missing values stay missing.
@@ -348,7 +348,7 @@ class Column(ColumnOrders):
         >>> t["size"].map({"S": 36, "L": 44}).compute(), t["size"].map(str.lower).compute().tolist()
         (array([36, 44, 36]), ['s', 'l', 's'])
         """
-        return _values().mapped(self, arg)
+        return makers.mapped(self, arg)
 
     def shift(self, periods: int = 1) -> Any:
         """Return the column moved down by some rows, up if negative; rows without a value are missing."""
@@ -362,17 +362,17 @@ class Column(ColumnOrders):
 
     def duplicated(self, keep: object = "first") -> DistArray:
         """Return a mask of values that come again: all but the "first" or "last", or all (False)."""
-        return _values().duplicated([self._plain()], keep)  # type: ignore[no-any-return]  # a handle
+        return makers.duplicated([self._plain()], keep)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     # Statistics
 
     def unique(self) -> npt.NDArray[Any]:
         """Compute the distinct values in order of appearance, a missing one included."""
-        return np.asarray(self[_values().first_rows(self)])
+        return np.asarray(self[makers.first_rows(self)])
 
     def nunique(self, dropna: bool = True) -> int:
         """Compute the number of distinct values, missing ones left out unless ``dropna=False``."""
-        return _values().num_distinct(self, dropna)  # type: ignore[no-any-return]
+        return makers.num_distinct(self, dropna)
 
     def count(self) -> DistArray:
         """Return the number of values that are not missing."""
@@ -390,7 +390,7 @@ class Column(ColumnOrders):
         dropna
             Whether to leave out missing values, which else are the last of equally many.
         """
-        return _values().counted(self, self.name or "value", normalize, ascending, dropna)  # type: ignore[no-any-return]
+        return makers.counted(self, self.name or "value", normalize, ascending, dropna)
 
     # NumPy's functions of these names give axis=, out= and dtype=, of which there is no choice.
 
@@ -399,28 +399,28 @@ class Column(ColumnOrders):
 
         Missing values are skipped; with ``skipna=False`` the result is missing where one is.
         """
-        return _values().extreme(self, "min", axis, out, skipna)
+        return makers.extreme(self, "min", axis, out, skipna)
 
     def max(self, axis: int | None = None, out: None = None, *, skipna: bool = True) -> Any:
         """Compute the greatest value; None of text, NaT of times, if there is none.
 
         Missing values are skipped; with ``skipna=False`` the result is missing where one is.
         """
-        return _values().extreme(self, "max", axis, out, skipna)
+        return makers.extreme(self, "max", axis, out, skipna)
 
     def idxmin(self) -> int:
         """Compute the first row that has the least value."""
-        return _values().place_of_extreme(self, np.argmin, "idxmin")  # type: ignore[no-any-return]
+        return makers.place_of_extreme(self, np.argmin, "idxmin")
 
     def idxmax(self) -> int:
         """Compute the first row that has the greatest value."""
-        return _values().place_of_extreme(self, np.argmax, "idxmax")  # type: ignore[no-any-return]
+        return makers.place_of_extreme(self, np.argmax, "idxmax")
 
     def mean(
         self, axis: int | None = None, dtype: None = None, out: None = None, *, skipna: bool = True
     ) -> Any:
         """Return the mean of times or durations; missing values are skipped unless ``skipna=False``."""
-        return _values().statistic(self, "mean", axis, out, skipna)
+        return makers.statistic(self, "mean", axis, out, skipna)
 
     def sum(
         self, axis: int | None = None, dtype: None = None, out: None = None, *, skipna: bool = True,
@@ -430,7 +430,7 @@ class Column(ColumnOrders):
 
         Of fewer values than ``min_count`` it is NaT.
         """
-        found = _values().statistic(self, "sum", axis, out, skipna)
+        found = makers.statistic(self, "sum", axis, out, skipna)
         return found if min_count <= 0 or int(self.count()) >= min_count else found + np.timedelta64("NaT")
 
     def std(
@@ -438,27 +438,26 @@ class Column(ColumnOrders):
         skipna: bool = True,
     ) -> Any:  # fmt: skip
         """Return the standard deviation of times or durations, a duration; missing values are skipped."""
-        return _values().statistic(self, "std", axis, out, skipna, ddof=ddof)
+        return makers.statistic(self, "std", axis, out, skipna, ddof=ddof)
 
     def median(self, axis: int | None = None, out: None = None, *, skipna: bool = True) -> Any:
         """Return the median of numbers, times or durations; missing values are skipped."""
-        return _values().statistic(self, "median", axis, out, skipna)
+        return makers.statistic(self, "median", axis, out, skipna)
 
     def quantile(self, q: Any = 0.5) -> Any:
         """Return one quantile, or an array of several; missing values are skipped."""
-        return _values().statistic(self, "quantile", q=q)
+        return makers.statistic(self, "quantile", q=q)
 
     def mode(self) -> npt.NDArray[Any]:
         """Compute the most frequent values, ascending; several if equally many."""
-        return _values().most_frequent(self)  # type: ignore[no-any-return]
+        return makers.most_frequent(self)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def corr(self, other: Any, method: str = "pearson") -> float:
         """Compute Pearson's correlation with another column of numbers, of the rows that have both."""
-        from matnb.tables.table import Table  # which is made of columns
-
         if method != "pearson":
-            Table({self.name or "a": self._plain(), getattr(other, "name", "") or "b": other}).corr(method)
-        table = Table({"x": self._plain(), "y": other})
+            names = self.name or "a", getattr(other, "name", "") or "b"
+            makers.table(dict(zip(names, (self._plain(), other), strict=True))).corr(method)
+        table = makers.table({"x": self._plain(), "y": other})
         check_order(table[["x"]], table["y"], "the other column")
         return float(np.asarray(table.corr()["y"])[0])
 
@@ -466,15 +465,11 @@ class Column(ColumnOrders):
         self, n: int | None = None, frac: float | None = None, replace: bool = False, random_state: Any = None
     ) -> Any:
         """Return values drawn at random, as ``Table.sample`` does of rows."""
-        from matnb.tables.table import Table  # which is made of columns
-
-        return Table({"x": self._plain()}).sample(n, frac, replace, random_state)["x"]
+        return makers.table({"x": self._plain()}).sample(n, frac, replace, random_state)["x"]
 
     def describe(self) -> Table:
         """Return what ``Table.describe`` does of a table of this column."""
-        from matnb.tables.table import Table  # which is made of columns
-
-        return Table({self.name or "value": self._plain()}).describe()
+        return makers.table({self.name or "value": self._plain()}).describe()
 
     # Rows before
 
@@ -508,7 +503,7 @@ class Column(ColumnOrders):
 
     def tolist(self) -> list[Any]:
         """Compute the column and return a list."""
-        return self.to_numpy().tolist()  # type: ignore[no-any-return]
+        return self.to_numpy().tolist()  # type: ignore[no-any-return]  # operators of arrays give Any
 
     to_list = tolist
 
@@ -584,9 +579,7 @@ class Column(ColumnOrders):
     def __repr__(self) -> str:
         summary = f"column{f' {self.name!r}' if self.name else ''} of {len(self):,} x {self._word()}"
         if self.seen is None:
-            from matnb.tables.table import Table  # which is made of columns
-
-            note = Table({self.name: self})._looked()
+            note = makers.table({self.name: self})._looked()
             summary = f"{summary}; {note}" if note else summary
         if self.seen is None or not self.seen[0]:
             return summary
@@ -594,16 +587,8 @@ class Column(ColumnOrders):
         return f"{first}{', ..., ' if last else ''}{last}\n{summary}"
 
     def _repr_html_(self) -> str:
-        from matnb.tables.table import Table  # which is made of columns
-
         # A value in each row, as in a table.
-        return Table({self.name or "values": self})._repr_mimebundle_()["text/html"]
-
-
-def _values() -> Any:
-    from matnb.tables import values  # which makes columns
-
-    return values
+        return makers.table({self.name or "values": self})._repr_mimebundle_()["text/html"]
 
 
 def _given(value: Any) -> Any:
@@ -617,9 +602,7 @@ def _given(value: Any) -> Any:
 
 def as_column(one: DistArray | Column) -> Column:
     """Return a column, whose methods are pandas', of an array or a column of a table."""
-    from matnb.tables.numbers import NumberColumn  # which is a column
-
-    return one if isinstance(one, Column) else NumberColumn(one)
+    return one if isinstance(one, Column) else makers.numbers(one)
 
 
 def is_missing(column: DistArray | Column) -> DistArray | None:
@@ -632,8 +615,6 @@ def is_missing(column: DistArray | Column) -> DistArray | None:
 class OrderedColumn(Column, ABC):
     """A column whose values have an order; a missing one is unequal to all, and neither less nor greater."""
 
-    __hash__ = None  # type: ignore[assignment]  # it compares value by value
-
     @abstractmethod
     def _compared(self, other: object, compare: Callable[[Any, Any], Any]) -> DistArray:
         """Return where a comparison with a value or a column holds; nowhere where a value is missing."""
@@ -642,7 +623,7 @@ class OrderedColumn(Column, ABC):
         return self._compared(other, lambda a, b: a == b)
 
     def __ne__(self, other: object) -> DistArray:  # type: ignore[override]
-        return ~(self == other)  # type: ignore[no-any-return]  # True where a value is missing, as of NaN
+        return ~(self == other)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def __lt__(self, other: object) -> DistArray:
         return self._compared(other, lambda a, b: a < b)
@@ -716,7 +697,7 @@ class TextColumn(HasText, OrderedColumn):
     @property
     def missing(self) -> DistArray:
         """A boolean mask of missing values."""
-        return self.codes < 0  # type: ignore[no-any-return]
+        return self.codes < 0  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if len(codes) < len(self.labels):  # a few rows of many texts
@@ -724,9 +705,9 @@ class TextColumn(HasText, OrderedColumn):
 
             found = self.labels.take(pyarrow.array(codes, mask=codes < 0)).to_numpy(zero_copy_only=False)
             found[codes < 0] = np.nan  # missing as in pandas: x != x
-            return found  # type: ignore[no-any-return]
+            return found  # type: ignore[no-any-return]  # operators of arrays give Any
         labels = np.array([*self.labels.to_pylist(), np.nan], object)
-        return labels[codes]  # type: ignore[no-any-return]
+        return labels[codes]  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _place(self, text: str) -> tuple[int, bool]:
         # How many labels are before a text, and whether it is one of them: labels ascend.
@@ -758,16 +739,14 @@ class TextColumn(HasText, OrderedColumn):
         return one, int(labels.index(other).as_py())
 
     def _compared(self, other: object, compare: Callable[[Any, Any], Any]) -> DistArray:
-        from matnb.tables.incoming import texts_like  # which is made of columns
-
-        other = texts_like(other, len(self))
+        other = makers.texts_like(other, len(self))
         if isinstance(other, TextColumn):
             one, two = self._other(other)
             assert isinstance(two, TextColumn), "as the other is"
             found = compare(one.codes, two.codes)
-            return column_array(found & ~self.missing & ~other.missing)  # type: ignore[no-any-return]
+            return column_array(found & ~self.missing & ~other.missing)  # type: ignore[no-any-return]  # operators of arrays give Any
         if is_missing_value(other):
-            return self.codes != self.codes  # type: ignore[no-any-return]  # nothing compares with it
+            return self.codes != self.codes  # type: ignore[no-any-return]  # operators of arrays give Any
         if not isinstance(other, str):
             raise DTypeError(
                 f"a column of text cannot be compared with {shown_value(other)}: give a string, or a column "
@@ -776,7 +755,7 @@ class TextColumn(HasText, OrderedColumn):
         # The place between two labels stands for a text that is none of them.
         below, is_there = self._place(other)
         found = compare(self.codes, below if is_there else below - 0.5)
-        return found if not self.may_miss else found & ~self.missing  # type: ignore[no-any-return]
+        return found if not self.may_miss else found & ~self.missing  # type: ignore[no-any-return]  # operators of arrays give Any
 
     # Numbers and times
 
@@ -816,7 +795,7 @@ class TextColumn(HasText, OrderedColumn):
         if decimal is None and thousands is None:
             self._warn_of_points(texts, "to_float")
         values = found.to_numpy(zero_copy_only=False)
-        return column_array(asarray(np.append(values, np.nan))[self.codes], self.name)  # type: ignore[no-any-return]
+        return column_array(asarray(np.append(values, np.nan))[self.codes], self.name)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def to_int(
         self, decimal: str | None = None, thousands: str | None = None, errors: str = "raise"
@@ -842,15 +821,13 @@ class TextColumn(HasText, OrderedColumn):
         self._check_converted(texts, found.is_null(), "a whole number of 64 bits", errors, whole_number_way)
         if decimal is None and thousands is None:
             self._warn_of_points(texts, "to_int")
-        from matnb.tables.masked import MaskedColumn  # which is a column
-
         gone = found.is_null().to_numpy(zero_copy_only=False)
         numbers = found.fill_null(0).to_numpy()
         values: Any = asarray(np.append(numbers, np.zeros(1, numbers.dtype)))
         if not gone.any() and not self.may_miss:
-            return column_array(values[self.codes], self.name)  # type: ignore[no-any-return]  # a handle
+            return column_array(values[self.codes], self.name)  # type: ignore[no-any-return]  # operators of arrays give Any
         mask: Any = asarray(np.append(gone, [True]))
-        return MaskedColumn(values[self.codes], mask[self.codes])
+        return makers.masked(values[self.codes], mask[self.codes])
 
     def to_datetime(self, format: str | Sequence[str] | None = None, errors: str = "raise") -> TimeColumn:
         """Return the texts as dates, or as dates and times of microseconds.
@@ -880,20 +857,18 @@ class TextColumn(HasText, OrderedColumn):
         """
         import pyarrow
 
-        from matnb.tables.times import TimeColumn  # which is a column
-
         texts = self._texts()
         if format is None and (zoned := self._zoned(texts)) is not None:
             instants = np.append(zoned.cast(pyarrow.int64()).fill_null(NO_TIME).to_numpy(), [NO_TIME])
             codes, may_miss = asarray(instants)[self.codes], self.may_miss or zoned.null_count > 0
-            return TimeColumn(codes, "datetime", zoned.type.unit, may_miss, zoned.type.tz)
+            return makers.times(codes, "datetime", zoned.type.unit, may_miss, zoned.type.tz)
         values, unit = times_in(texts, format)
         gone = np.isnat(values)
         form = format if format is None or isinstance(format, str) else list(format)
         what = "a time of ISO 8601 without an offset" if form is None else f"a time of the form {form!r}"
         self._check_converted(texts, pyarrow.array(gone), what, errors, form_way)
         counts: Any = asarray(np.append(values.view(np.int64), [NO_TIME]))
-        return TimeColumn(counts[self.codes], "datetime", unit, self.may_miss or bool(gone.any()))
+        return makers.times(counts[self.codes], "datetime", unit, self.may_miss or bool(gone.any()))
 
     def _zoned(self, texts: pyarrow.Array) -> Any:
         # Times with offsets, of labels that a row has.
@@ -996,15 +971,3 @@ def shown_value(value: Any) -> str:
     is_array = getattr(value, "ndim", 0)
     text = f"an array of {getattr(value, 'dtype', object)}" if is_array else repr(value)
     return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
-
-
-def check_length(name: str, length: int, wanted: int) -> None:
-    """Refuse a column that is longer or shorter than another.
-
-    Raises
-    ------
-    ShapeError
-        With both lengths.
-    """
-    if length != wanted:
-        raise ShapeError(f"column {name!r} has {length:,} rows where others have {wanted:,}")

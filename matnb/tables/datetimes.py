@@ -11,11 +11,14 @@ import numpy as np
 
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.io.durations import PER_DAY, PER_SECOND
+from matnb.lazy.array import handle_of
 from matnb.lazy.creation import arange, asarray
 from matnb.lazy.functions.mapping import map_blocks
 from matnb.tables.accessors import keeps_names
+from matnb.tables.makers import makers
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.pandas_names import OF_TIMES, no_table_name
+from matnb.tables.steps import floored_to
 from matnb.tables.zones import checked_zone, first_of_two, localized, shown_twice
 
 if TYPE_CHECKING:
@@ -126,8 +129,6 @@ class TimeMethods:
 
     def isocalendar(self) -> Any:
         """Return a table of ISO 8601's years, weeks and days of the week, 1 to 7."""
-        from matnb.tables.table import Table  # which is made of columns
-
         days = self._part("isocalendar", lambda x: x._days())
         raw: Any = days.codes if isinstance(days, MaskedColumn) else days
         thursday: Any = raw - (raw + 3) % 7 + 3
@@ -135,16 +136,16 @@ class TimeMethods:
         first = _plain_date(thursday).truncate("year").codes
         parts = {"year": year, "week": (thursday - first) // 7 + 1, "day": (raw + 3) % 7 + 1}
         if isinstance(days, MaskedColumn):
-            return Table({name: MaskedColumn(one, days.missing) for name, one in parts.items()})
-        return Table(parts)
+            return makers.table({name: MaskedColumn(one, days.missing) for name, one in parts.items()})
+        return makers.table(parts)
 
     def month_name(self) -> TextColumn:
         """Return the names of months, in English."""
-        return self._column.month.map(dict(enumerate(_MONTHS, 1)))  # type: ignore[no-any-return]
+        return self._column.month.map(dict(enumerate(_MONTHS, 1)))  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def day_name(self) -> TextColumn:
         """Return the names of days of the week, in English."""
-        return self._column.weekday.map(dict(enumerate(_DAYS)))  # type: ignore[no-any-return]
+        return self._column.weekday.map(dict(enumerate(_DAYS)))  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def normalize(self) -> TimeColumn:
         """Return the times at midnight."""
@@ -161,8 +162,6 @@ class TimeMethods:
         OptionError
             For another step.
         """
-        from matnb.tables.steps import floored_to  # which is of such columns
-
         return floored_to(self._column, freq)
 
     def strftime(self, date_format: str) -> TextColumn:
@@ -174,7 +173,7 @@ class TimeMethods:
             For durations.
         """
         self._column._check("datetime", "strftime")
-        return self._column.map(  # type: ignore[no-any-return]
+        return self._column.map(  # type: ignore[no-any-return]  # operators of arrays give Any
             lambda when: (when if hasattr(when, "strftime") else when.astype("M8[us]").item()).strftime(
                 date_format
             )
@@ -244,7 +243,7 @@ class TimeMethods:
             return found
         if found.dtype.kind == "b":
             return found & ~x.missing
-        return MaskedColumn(np.where(x.missing, 0, found), x.missing)  # type: ignore[arg-type]
+        return MaskedColumn(handle_of(np.where(x.missing, 0, found)), x.missing)
 
 
 def _is_leap(year: Any) -> Any:
@@ -268,14 +267,10 @@ def _seconds_of_day(column: Any) -> Any:
 
 
 def _plain_date(days: Any) -> Any:
-    from matnb.tables.times import TimeColumn  # whose methods these are
-
-    return TimeColumn(days, "datetime", "D", may_miss=False)
+    return makers.times(days, "datetime", "D", may_miss=False)
 
 
 def _with_zone(column: TimeColumn, tz: str, ambiguous: object, nonexistent: object) -> TimeColumn:
-    from matnb.tables.times import TimeColumn  # whose methods these are
-
     column._check("datetime", "tz_localize")
     if column.zone:
         raise DTypeError(f"tz_localize of times of {column.zone}: dt.tz_convert shows another zone's")
@@ -293,7 +288,7 @@ def _with_zone(column: TimeColumn, tz: str, ambiguous: object, nonexistent: obje
     given = (x.codes,) if is_first is None else (x.codes, is_first)
     made = map_blocks(kernel, *given, shape=x.codes.shape, dtype=np.int64, pure=True)
     may_miss = x.may_miss or of_none == "NaT" or (isinstance(ambiguous, str) and ambiguous == "NaT")
-    return TimeColumn(made, x.word, x.unit, may_miss, zone)
+    return makers.times(made, x.word, x.unit, may_miss, zone)
 
 
 def _of_none(nonexistent: object, unit: str) -> str | int:

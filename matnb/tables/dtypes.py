@@ -22,7 +22,7 @@ def numbers_dtype(dtype: Any) -> np.dtype:
     """Return NumPy's dtype of numbers for one of NumPy's or pandas', such as "Int64"."""
     if is_nullable(dtype):
         return np.dtype(str(dtype).lower().replace("boolean", "bool"))
-    return np.dtype(dtype)  # type: ignore[no-any-return]
+    return np.dtype(dtype)  # type: ignore[no-any-return]  # operators of arrays give Any
 
 
 def kind_of_dtype(dtype: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import IO, TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 import numpy as np
 
@@ -13,11 +13,13 @@ from matnb.errors import ColumnError, DTypeError, OptionError, suggestion
 from matnb.io.files import suffix_of
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
+from matnb.lazy.registry import writer_of
 from matnb.location import Location
 from matnb.tables.choosing import is_one_value
 from matnb.tables.columns import Column, TextColumn, as_column
 from matnb.tables.free_names import free_name
-from matnb.tables.outgoing import with_strings
+from matnb.tables.makers import makers
+from matnb.tables.outgoing import is_for_tables, with_strings
 from matnb.tables.places import RowsByLabel, RowsByPlace, ValueAt
 from matnb.tables.row_orders import check_keys
 from matnb.tables.summaries import Record, covariances, is_number, of_numbers, reduced
@@ -245,7 +247,7 @@ class FrameMethods:
         made: Any = self
         for name, one in columns.items():
             made = made.with_columns(**{name: one(made) if callable(one) else one})
-        return made  # type: ignore[no-any-return]
+        return made  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def rename(
         self: _Frame, mapper: Any = None, columns: Any = None, axis: Any = None, errors: str = "ignore"
@@ -300,12 +302,12 @@ class FrameMethods:
                 'drop leaves out columns, as in t.drop(columns=["tip"]); t[mask] and t[start:stop] keep rows'
             )
         out = self._named(names)
-        return self[[name for name in self.columns if name not in out]]  # type: ignore[no-any-return]
+        return self[[name for name in self.columns if name not in out]]  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def select(self: _Frame, *names: Any) -> Table:
         """Return a table of some columns, given their names or lists of names."""
         listed = [name for one in names for name in ([one] if isinstance(one, str) else one)]
-        return self[listed]  # type: ignore[no-any-return]
+        return self[listed]  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def select_dtypes(self: _Frame, include: Any = None, exclude: Any = None) -> Table:
         """Return the columns of some kinds.
@@ -323,7 +325,7 @@ class FrameMethods:
 
         if include is None and exclude is None:
             raise OptionError('select_dtypes: give include="number", or exclude')
-        return self[  # type: ignore[no-any-return]
+        return self[  # type: ignore[no-any-return]  # operators of arrays give Any
             [
                 name
                 for name, one in self.items()
@@ -448,9 +450,9 @@ class FrameMethods:
         (array([7., 6.]), ('fare',))
         """
         if axis in (0, "index"):
-            return RowsByPlace(self)[indices]  # type: ignore[no-any-return]
+            return RowsByPlace(self)[indices]  # type: ignore[no-any-return]  # operators of arrays give Any
         if axis in (1, "columns"):
-            return RowsByPlace(self)[:, list(indices)]  # type: ignore[no-any-return]
+            return RowsByPlace(self)[:, list(indices)]  # type: ignore[no-any-return]  # operators of arrays give Any
         raise OptionError(f"take: axis={axis!r}: give 0 for rows, or 1 for columns")
 
     # Statistics
@@ -590,11 +592,12 @@ class FrameMethods:
 
     def equals(self: _Frame, other: object) -> bool:
         """Compute whether another table has the same names, types and values; missing ones are equal."""
-        from matnb.tables.table import Table  # whose methods these are
-
-        if not isinstance(other, Table) or other.columns != self.columns or len(other) != len(self):
+        if not isinstance(other, FrameMethods):
             return False
-        return bool(with_strings(self.to_arrow()).equals(with_strings(other.to_arrow())))
+        frame = cast(_Frame, other)
+        if frame.columns != self.columns or len(frame) != len(self):
+            return False
+        return bool(with_strings(self.to_arrow()).equals(with_strings(frame.to_arrow())))
 
     def to_dict(self: _Frame, orient: str = "dict") -> Any:
         """Compute the table and return it as Python's dicts and lists.
@@ -690,14 +693,12 @@ def _reduced(frame: _Frame, name: str, axis: Any, numeric_only: bool, **options:
 
 
 def _matrix_of(frame: _Frame, min_periods: int, correlate: bool, ddof: int = 1) -> Table:
-    from matnb.tables.table import table  # whose methods these are
-
     names = [name for name, one in frame.items() if is_number(one)]
     if not names:
         raise DTypeError("there is no column of numbers to correlate")
     found = covariances(frame.to_matrix(names).astype(np.float64), min_periods, correlate, ddof)
     label = free_name("column", names)
-    made = table({label: names, **{name: found[:, place] for place, name in enumerate(names)}})
+    made = makers.table_of({label: names, **{name: found[:, place] for place, name in enumerate(names)}})
     return made._keyed([label])
 
 
@@ -717,8 +718,6 @@ _COMPRESSED = (".gz", ".bz2", ".zip", ".xz", ".zst")
 def _written(
     frame: _Frame, path: str | os.PathLike[str], suffix: str, sep: str = ",", decimal: str = "."
 ) -> None:
-    from matnb.tables.writing import is_for_tables, save_table  # which makes tables
-
     if suffix_of(path) != suffix:
         call = f"to_{suffix[1:]}(path{', index=False' * (suffix == '.csv')})"
         way = "mn.save(t, path)" if is_for_tables(path) else f"t.to_pandas().{call}, in this process"
@@ -726,7 +725,9 @@ def _written(
             f"{Location(os.fsdecode(path))}: give a path that ends in {suffix}, or write {way}"
             f"{'; Parquet, of t.to_parquet, is compressed' * (suffix_of(path) in _COMPRESSED)}"
         )
-    save_table(frame, path, sep, decimal)
+    writer = writer_of(frame, suffix)
+    assert writer is not None, "registered for tables"
+    writer(frame, path, sep, decimal)
 
 
 def by_columns(operation: Callable[[Any, Any], Any], is_reflected: bool) -> Callable[[Any, Any], Any]:

@@ -12,11 +12,11 @@ from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
 from matnb.lazy.array import DistArray
 from matnb.ops.selecting import Compress
-from matnb.tables.columns import Column, check_length
+from matnb.tables.columns import Column
 from matnb.tables.free_names import free_name
 from matnb.tables.groups import TableGroups
 from matnb.tables.incoming import column_from
-from matnb.tables.row_orders import check_order
+from matnb.tables.row_orders import check_length, check_order
 from matnb.tables.rows import AnyColumn, codes_of, word_of
 from matnb.tables.steps import binned_in
 from matnb.tables.times import TimeColumn

@@ -40,10 +40,10 @@ class GroupRows:
     @property
     def ngroups(self: _Groups) -> int:
         """The number of groups."""
-        return self._grouped()[1].num_groups  # type: ignore[no-any-return]
+        return self._grouped()[1].num_groups  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def __len__(self: _Groups) -> int:
-        return self._grouped()[1].num_groups  # type: ignore[no-any-return]
+        return self._grouped()[1].num_groups  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def __iter__(self: _Groups) -> Iterator[tuple[Any, Any]]:
         # Pairs of a key, or a tuple of several, and the rows of its group.
@@ -130,7 +130,7 @@ class GroupRows:
         """Return ranks within groups from 1 on, ties by "average", "min", "max", "first" or "dense"."""
 
         def ranks(known: Any, column: DistArray) -> DistArray:
-            return known.groups.rank(column, method)  # type: ignore[no-any-return]  # a handle
+            return known.groups.rank(column, method)  # type: ignore[no-any-return]  # operators of arrays give Any
 
         return _by_column(self, "rank", ranks)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from matnb.errors import DTypeError, OptionError
 from matnb.io.durations import NO_TIME
-from matnb.lazy.array import DistArray
+from matnb.lazy.array import DistArray, handle_of
 from matnb.lazy.creation import arange, full
 from matnb.lazy.evaluator import asked
 from matnb.lazy.foreign_names import refuse_dask
@@ -410,12 +410,12 @@ def _of_groups(table: Table, known: Keyed, name: str, method: str, q: float = 0.
         return _spread(groups, values, method)
     found: Any = groups.quantile(values, q) if method == "quantile" else getattr(groups, method)(values)
     if method == "nunique":
-        return found  # type: ignore[no-any-return]  # a handle
+        return found  # type: ignore[no-any-return]  # operators of arrays give Any
     if mask is not None and method in ("min", "max", "first", "last"):
         return _unless_empty(column, found, groups.count() == 0)
     if isinstance(column, TextColumn | TimeColumn):
         return column._like(found, may_miss=False)
-    return found  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]  # operators of arrays give Any
 
 
 def _of_times(column: TimeColumn, groups: GroupBy, values: Any, method: str, q: float) -> TimeColumn:
@@ -442,14 +442,14 @@ def _spread(groups: GroupBy, values: DistArray, method: str) -> DistArray:
     # Of a group of one row there is none: 0 / 0.
     counts: Any = groups.count()
     found: Any = getattr(groups, method)(values, ddof=1)
-    return np.where(counts > 1, found, np.nan)  # type: ignore[return-value]
+    return handle_of(np.where(counts > 1, found, np.nan))
 
 
 def _unless_empty(column: DistArray | Column, found: Any, is_empty: DistArray) -> DistArray | Column:
     if isinstance(column, MaskedColumn):
         return MaskedColumn(np.where(is_empty, found.dtype.type(0), found), is_empty)
     if isinstance(column, TextColumn):
-        return column._like(np.where(is_empty, np.int32(-1), found), may_miss=True)  # type: ignore[arg-type]
+        return column._like(handle_of(np.where(is_empty, np.int32(-1), found)), may_miss=True)
     if isinstance(column, TimeColumn):
-        return column._like(np.where(is_empty, NO_TIME, found), may_miss=True)  # type: ignore[arg-type]
-    return np.where(is_empty, np.nan, found)  # type: ignore[return-value]
+        return column._like(handle_of(np.where(is_empty, NO_TIME, found)), may_miss=True)
+    return handle_of(np.where(is_empty, np.nan, found))

@@ -27,6 +27,7 @@ from matnb.lazy.creation import asarray, owned_array
 from matnb.lazy.fields import refuse_result
 from matnb.tables.columns import Column, TextColumn
 from matnb.tables.free_names import free_name
+from matnb.tables.makers import makers
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.times import TimeColumn
 
@@ -305,3 +306,7 @@ def _column_of_values(one: ColumnValues) -> DistArray | Column:
     if one.kind.unit:
         return TimeColumn(values, one.kind.word, one.kind.unit, may_miss, one.kind.zone)
     return MaskedColumn(values, owned_array(one.missing)) if one.missing is not None else values
+
+
+makers.column_from = column_from
+makers.texts_like = texts_like

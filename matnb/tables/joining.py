@@ -16,6 +16,7 @@ from matnb.lazy.evaluator import evaluator
 from matnb.lazy.functions.grouping import groupby, scatter_reduce
 from matnb.pictures.quantities import bytes_text
 from matnb.tables.columns import TextColumn, is_missing
+from matnb.tables.makers import makers
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.matching import MOST_LOOKED_IN, Matches
 from matnb.tables.row_orders import reordered
@@ -133,9 +134,7 @@ def merge(
 def _as_table(left: Table, right: object) -> Table:
     if isinstance(right, type(left)):
         return right
-    from matnb.tables.table import table  # which has this as a method
-
-    return table(right)
+    return makers.table_of(right)
 
 
 def _check_options(how: object, suffixes: object, validate: object) -> None:

@@ -14,7 +14,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, OptionError, RangeError
 from matnb.io.columns import fit_float64
-from matnb.lazy.array import DistArray
+from matnb.lazy.array import DistArray, handle_of
 from matnb.lazy.creation import asarray
 from matnb.lazy.evaluator import evaluator
 from matnb.lazy.foreign_names import as_numpy, is_in_matplotlib
@@ -23,6 +23,7 @@ from matnb.lazy.labels import by_place
 from matnb.tables.column_arrays import column_array, plain_array
 from matnb.tables.columns import Column, shown_value
 from matnb.tables.dtypes import kind_of_dtype, numbers_dtype
+from matnb.tables.makers import makers
 
 if TYPE_CHECKING:
     from matnb.tables.times import TimeColumn
@@ -140,9 +141,7 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
         self, format: str | None = None, errors: str = "raise", unit: str | None = None
     ) -> TimeColumn:
         """Return numbers as dates and times, by ``format="%Y%m%d"`` or ``unit="s"``, as arrays do."""
-        from matnb.tables.casts import times_of_numbers  # which makes columns
-
-        return times_of_numbers(self, format, errors, unit)
+        return makers.times_of_numbers(self, format, errors, unit)
 
     def to_float(self, **options: object) -> DistArray:
         """Return the values as float64, rounded where they need to be, with NaN for missing ones.
@@ -152,7 +151,7 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
         **options
             Of columns of text; numbers are as they are.
         """
-        return column_array(np.where(self._gone, np.nan, self.codes.astype(np.float64)), self.name)  # type: ignore[no-any-return]
+        return column_array(np.where(self._gone, np.nan, self.codes.astype(np.float64)), self.name)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def to_int(self, **options: object) -> MaskedColumn:
         """Return the values as whole numbers, which they are; options are those of columns of text."""
@@ -161,12 +160,12 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
     def __matnb_array__(self) -> DistArray:
         """Return the values as float64 with NaN; one that float64 does not hold is an error once computed."""
         if self.codes.dtype.itemsize < 8:
-            return np.where(self._gone, np.nan, self.codes.astype(np.float64))  # type: ignore[return-value]
+            return handle_of(np.where(self._gone, np.nan, self.codes.astype(np.float64)))
         codes: Any = self.codes
         lost = np.where(self._gone | fit_float64(codes), codes.dtype.type(0), codes)
         check = partial(_checked, name=self.name, dtype=str(self.dtype))
         nan = replicated(check, lost.min(initial=0), lost.max(initial=0), like=np.nan)
-        return np.where(self._gone, nan, codes.astype(np.float64))  # type: ignore[return-value]
+        return handle_of(np.where(self._gone, nan, codes.astype(np.float64)))
 
     def __matnb_mask__(self) -> DistArray:
         """Return where values are there and true: the rows that the column picks.
@@ -181,17 +180,17 @@ class MaskedColumn(Column, NDArrayOperatorsMixin):
                 f"a column of {self._word()} picks no rows: compare it, as in t[{self.name!r}] > 0; "
                 "fillna makes numbers of rows of it"
             )
-        return self._truth()  # type: ignore[no-any-return]
+        return self._truth()  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def present(self) -> DistArray:
         """Return the values that are not missing; their number is computed immediately."""
-        return column_array(self.codes[~self._gone], self.name)  # type: ignore[no-any-return]  # a handle
+        return column_array(self.codes[~self._gone], self.name)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return codes
 
     def _complete(self) -> DistArray:
-        return column_array(self.codes, self.name)  # type: ignore[no-any-return]  # a handle
+        return column_array(self.codes, self.name)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _chosen(self, where: DistArray, other: Any) -> Any:
         if is_missing_value(other):
@@ -574,3 +573,6 @@ for _name, _running_one, _all_of in (
     ("cummax", _running(np.maximum.accumulate, _least), np.maximum.accumulate),
 ):
     setattr(MaskedColumn, _name, _method(_name, _running_one, _all_of, None))
+
+
+makers.masked = MaskedColumn

@@ -1,15 +1,20 @@
-"""What other libraries get of tables: Arrow's, whose text is codes and categories here and strings there."""
+"""What other libraries and files get of tables: Arrow's, whose text is codes here and strings there."""
 
 from __future__ import annotations
 
+import os
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from matnb.errors import UnsupportedError
+from matnb.io.files import suffix_of
 from matnb.tables.columns import TextColumn
 from matnb.tables.masked import MaskedColumn
 
 if TYPE_CHECKING:
     import pyarrow
 
+SUFFIXES = (".parquet", ".arrow", ".feather", ".csv")  # of files of tables
 _MOST_LETTERS = 2**31 - 1  # bytes of a chunk of Arrow's strings, whose offsets have 32 bits
 
 
@@ -38,3 +43,16 @@ def pandas_types(pandas: Any, column: Any) -> Any:
         return None
     sign, kind, size = "U" if column.dtype.kind == "u" else "", column.dtype.kind, 8 * column.dtype.itemsize
     return pandas.api.types.pandas_dtype("boolean" if kind == "b" else f"{sign}Int{size}")
+
+
+def is_for_tables(path: str | os.PathLike[str]) -> bool:
+    """Tell whether the end of a path means a table."""
+    return suffix_of(path) in SUFFIXES
+
+
+def library(name: str) -> Any:
+    """Return a library that makes frames, or refuse where it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise UnsupportedError(f"to_{name}() needs {name}: {error}; to_arrow() does not") from None

@@ -20,6 +20,7 @@ from matnb.lazy.labels import are_same, difference, labeled, unlabeled
 from matnb.ops.diagonals import DiagonalMatrix
 from matnb.pictures.arrays import array_html, array_text
 from matnb.tables.groups import Keyed, keyed
+from matnb.tables.outgoing import library
 from matnb.tables.showing import label_text, labeled_html, labeled_text, looked, value_text
 
 if TYPE_CHECKING:
@@ -185,8 +186,6 @@ class Pivot(DistArray):
         0  5.0  3.0
         1  4.0  NaN
         """
-        from matnb.tables.table import library  # which makes pivots
-
         values, fill = self.toarray(), self._fill if fill_value is None else fill_value
         if self.sparse and fill != 0:
             stored = DistArray(self.expression).pattern().toarray()

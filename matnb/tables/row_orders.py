@@ -323,3 +323,15 @@ def _expressions(values: Any) -> set[Expr]:
         values = (values.codes, values.missing) if values.may_miss else (values.codes,)
     parts = values if isinstance(values, tuple) else (values,)
     return {one.expression for one in parts if isinstance(one, DistArray)}
+
+
+def check_length(name: str, length: int, wanted: int) -> None:
+    """Refuse a column that is longer or shorter than another.
+
+    Raises
+    ------
+    ShapeError
+        With both lengths.
+    """
+    if length != wanted:
+        raise ShapeError(f"column {name!r} has {length:,} rows where others have {wanted:,}")

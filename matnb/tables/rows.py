@@ -11,10 +11,11 @@ import numpy as np
 from matnb.errors import DTypeError
 from matnb.io.columns import by_code_point, places_among
 from matnb.io.durations import NO_TIME
-from matnb.lazy.array import DistArray, wrap
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.creation import asarray, full
 from matnb.lazy.functions.ordering import argsort
 from matnb.tables.columns import Column, TextColumn
+from matnb.tables.makers import makers
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.matching import MOST_TAKEN_BYTES, Taken
 from matnb.tables.time_operators import finer
@@ -60,7 +61,7 @@ def at_places(column: AnyColumn, places: Any, may_miss: bool = False) -> AnyColu
     found = look_up(column, places, 0, may_miss)
     if may_miss and column.dtype.kind in "biu":
         return MaskedColumn(found, places < 0)
-    return found  # type: ignore[no-any-return]  # a handle
+    return found  # type: ignore[no-any-return]  # operators of arrays give Any
 
 
 def repeated(column: AnyColumn, counts: Any) -> AnyColumn:
@@ -70,8 +71,8 @@ def repeated(column: AnyColumn, counts: Any) -> AnyColumn:
         gone: Any = np.repeat(column.missing, counts)
         return MaskedColumn(codes, gone, column.may_miss)
     if isinstance(column, Column):
-        return column._like(np.repeat(column.codes, counts))  # type: ignore[arg-type]
-    return np.repeat(column, counts)  # type: ignore[return-value]
+        return column._like(handle_of(np.repeat(column.codes, counts)))
+    return handle_of(np.repeat(column, counts))
 
 
 # One after the other
@@ -132,7 +133,7 @@ def in_a_row(columns: Sequence[AnyColumn], what: str = "concat") -> AnyColumn:
 
 
 def _joined(arrays: Sequence[Any]) -> DistArray:
-    return np.concatenate(arrays) if len(arrays) > 1 else arrays[0]  # type: ignore[return-value]  # a handle
+    return handle_of(np.concatenate(arrays)) if len(arrays) > 1 else arrays[0]
 
 
 def _kind_of(one: AnyColumn) -> str:
@@ -213,4 +214,7 @@ def order_of(
     order: Any = argsort(keys[-1])
     for key in reversed(keys[:-1]):
         order = look_up(order, argsort(look_up(key, order)))
-    return order  # type: ignore[no-any-return]  # a handle
+    return order  # type: ignore[no-any-return]  # operators of arrays give Any
+
+
+makers.sort_keys = sort_keys

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from matnb.errors import OptionError, suggestion
 from matnb.io.durations import MOST_TIME, PER_DAY, unit_ratio
-from matnb.tables.times import TimeColumn, days_of
+from matnb.tables.zones import floored
+
+if TYPE_CHECKING:
+    from matnb.tables.times import TimeColumn
 
 # What users write for the unit of a step, in pandas and polars.
 _STEPS = {
@@ -126,8 +129,6 @@ def _first_of(column: TimeColumn) -> TimeColumn:
 
 def _within_an_hour(column: TimeColumn, step: int) -> TimeColumn:
     # An hour that clocks show twice counts as two.
-    from matnb.tables.zones import floored
-
     return column._like(column._kept(floored(column.codes, step, column.unit, column.zone), column))
 
 
@@ -150,3 +151,13 @@ def _step_of(freq: object) -> _Frequency:
     if unit == "W":  # 1970 began with a Thursday
         return _Frequency(count, unit, (_LAST_DAYS.index(anchor or "SUN") + 1 - 3) % 7, by_end)
     return _Frequency(count, unit, (_MONTHS.index(anchor) + by_end) % 12 if anchor else 0, by_end)
+
+
+def days_of(year: Any, month: Any) -> Any:
+    """Return the days since 1970 of the first of a month: the same paper."""
+    year = year - (month <= 2)
+    era = year // 400
+    of_era = year - era * 400
+    place = (month + 9) % 12
+    of_year = (153 * place + 2) // 5
+    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468

@@ -14,6 +14,9 @@ from matnb.io.columns import by_code_point, places_among
 from matnb.io.texts import strings
 from matnb.lazy.creation import asarray
 from matnb.tables.accessors import keeps_names
+from matnb.tables.makers import makers
+from matnb.tables.pandas_names import OF_TEXTS, no_table_name
+from matnb.tables.row_orders import check_length
 
 if TYPE_CHECKING:
     import pyarrow
@@ -236,12 +239,10 @@ class TextMethods:
         na_rep
             What stands for a missing text; None to make the result missing.
         """
-        from matnb.tables.columns import TextColumn  # whose methods these are
-
         given = list(others) if isinstance(others, list | tuple) else [others]
         found = self._column
         for one in given:
-            if not isinstance(one, TextColumn):
+            if not isinstance(one, type(found)):
                 raise DTypeError("str.cat: give a column of text, or a list of columns")
             found = _joined(found, one, sep, na_rep)
         return found
@@ -338,8 +339,6 @@ class TextMethods:
         return self._whole(lambda text: text.rfind(sub, start, end))
 
     def __getattr__(self, name: str) -> Any:
-        from matnb.tables.pandas_names import OF_TEXTS, no_table_name
-
         if name.startswith("_"):
             raise AttributeError(name)
         known = [one for one in dir(type(self)) if not one.startswith("_")]
@@ -347,8 +346,8 @@ class TextMethods:
 
     # How the rows get what the distinct texts give
 
-    def _labels(self) -> list[str | None]:
-        return self._column.labels.to_pylist()  # type: ignore[no-any-return]
+    def _labels(self) -> list[Any]:
+        return self._column.labels.to_pylist()  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _by_arrow(self, function: str, *arguments: str, **options: int) -> TextColumn:
         from pyarrow import compute
@@ -356,7 +355,7 @@ class TextMethods:
         return recoded(self._column, getattr(compute, function)(self._column.labels, *arguments, **options))
 
     def _made(self, function: Callable[[str], str | None]) -> TextColumn:
-        return self._column_of(map(function, self._labels()))  # type: ignore[arg-type]
+        return self._column_of(map(function, self._labels()))
 
     def _column_of(self, texts: Iterable[str | None]) -> TextColumn:
         return recoded(self._column, strings(list(texts)))
@@ -368,16 +367,16 @@ class TextMethods:
         if arrow:
             found = getattr(compute, arrow[0])(labels, arrow[1]).to_numpy(zero_copy_only=False)
         else:
-            found = np.fromiter(map(function, self._labels()), np.bool_, len(labels))  # type: ignore[arg-type]
+            found = np.fromiter(map(function, self._labels()), np.bool_, len(labels))
         return asarray(np.append(found, [bool(na)]))[self._column.codes]
 
     def _whole(self, function: Callable[[str], int]) -> Any:
         labels = self._labels()
-        found = np.fromiter(map(function, labels), np.int64, len(labels))  # type: ignore[arg-type]
+        found = np.fromiter(map(function, labels), np.int64, len(labels))
         return taken(self._column, found, 0)
 
     def _split(self, function: Callable[[str], Sequence[str]], expand: bool) -> Any:
-        parts = [function(text) for text in self._labels()]  # type: ignore[arg-type]
+        parts = [function(text) for text in self._labels()]
         found = SplitText(self._column, parts)
         if not expand:
             return found
@@ -435,26 +434,22 @@ def recoded(column: TextColumn, texts: pyarrow.Array) -> TextColumn:
     """Return a column with other texts in place of its labels, null for missing ones."""
     import pyarrow
 
-    from matnb.tables.columns import TextColumn  # whose methods these are
-
     labels = by_code_point([texts.drop_null()])
     codes = asarray(places_among(texts.cast(pyarrow.string()), labels))
-    return TextColumn(codes[column.codes], labels, column.may_miss or texts.null_count > 0)
+    return type(column)(codes[column.codes], labels, column.may_miss or texts.null_count > 0)
 
 
 def taken(column: TextColumn, values: Any, instead: Any) -> Any:
     """Return for each row the value of its label, an array, or a column where texts may be missing."""
-    from matnb.tables.masked import MaskedColumn  # which is a column, as this one
-
     found: Any = asarray(np.append(values, np.array([instead], values.dtype)))[column.codes]
-    return MaskedColumn(found, column.missing) if column.may_miss else found
+    return makers.masked(found, column.missing) if column.may_miss else found
 
 
 def _joined(one: TextColumn, two: TextColumn, sep: str, na_rep: str | None) -> TextColumn:
-    from matnb.tables.columns import TextColumn, check_length
-
     check_length("others", len(two), len(one))
     width = len(two.labels) + 1
+    pairs: Any
+    places: Any
     pairs, places = np.unique((one.codes + 1).astype(np.int64) * width + two.codes + 1, return_inverse=True)
     texts = [[na_rep, *column.labels.to_pylist()] for column in (one, two)]
     made = [
@@ -462,13 +457,11 @@ def _joined(one: TextColumn, two: TextColumn, sep: str, na_rep: str | None) -> T
         for left, right in ((texts[0][pair // width], texts[1][pair % width]) for pair in pairs.tolist())
     ]
     found = strings(made)
-    return recoded(TextColumn(places, found, False), found)  # type: ignore[arg-type]
+    return recoded(type(one)(places, found, False), found)
 
 
 def _table(columns: dict[str, TextColumn]) -> Table:
-    from matnb.tables.table import Table  # which is made of columns
-
-    return Table(columns)
+    return makers.table(columns)
 
 
 def _compiled(pat: str, case: bool = True, flags: int = 0) -> re.Pattern[str]:

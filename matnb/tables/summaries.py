@@ -232,4 +232,4 @@ def covariances(X: Any, min_periods: int, correlate: bool, ddof: int = 1) -> npt
         else:
             found = products / (counts - ddof)
     found[(counts < max(min_periods, 2 if correlate else 1 + ddof)) | (found != found)] = np.nan
-    return found  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]  # operators of arrays give Any

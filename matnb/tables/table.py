@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
@@ -32,7 +31,7 @@ from matnb.tables import numbers as _numbers  # noqa: F401  gives arrays the met
 from matnb.tables.aggregates import METHODS
 from matnb.tables.choosing import constant, is_one_value
 from matnb.tables.column_arrays import ColumnArray
-from matnb.tables.columns import Column, TextColumn, as_column, check_length, is_missing
+from matnb.tables.columns import Column, TextColumn, as_column, is_missing
 from matnb.tables.drawing import draw_table
 from matnb.tables.frame import FrameMethods, by_columns, of_each
 from matnb.tables.free_names import free_name
@@ -40,11 +39,12 @@ from matnb.tables.group_keys import groupby
 from matnb.tables.groups import keyed
 from matnb.tables.incoming import column_from, columns_from, columns_of_mapping
 from matnb.tables.joining import merge
+from matnb.tables.makers import makers
 from matnb.tables.masked import MaskedColumn
-from matnb.tables.outgoing import pandas_types, with_strings
+from matnb.tables.outgoing import library, pandas_types, with_strings
 from matnb.tables.pandas_names import OF_TABLES, ONE_HOT, no_table_name
 from matnb.tables.pivots import Pivot, pivoted, with_nan
-from matnb.tables.row_orders import check_order, note_given, reordered
+from matnb.tables.row_orders import check_length, check_order, note_given, reordered
 from matnb.tables.showing import looked, table_html, table_text, takes_long, value_text
 from matnb.tables.sorting import nlargest, nsmallest, sort_values
 from matnb.tables.times import TimeColumn, ZonedDtype
@@ -405,7 +405,7 @@ class Table(FrameMethods):
         if not names:
             raise OptionError("to_matrix: give at least one column")
         made: Any = np.stack([asarray(self[name]) for name in names], axis=1)
-        return made  # type: ignore[no-any-return]  # a handle
+        return made  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def __matnb_array__(self) -> DistArray:
         return self.to_matrix()
@@ -663,14 +663,6 @@ for _name in ("neg", "abs", "invert"):
     setattr(Table, f"__{_name}__", of_each(getattr(operator, _name)))
 
 
-def library(name: str) -> Any:
-    """Return a library that makes frames, or refuse where it is not installed."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise UnsupportedError(f"to_{name}() needs {name}: {error}; to_arrow() does not") from None
-
-
 def _described(made: Table) -> Table:
     # Numbers and times are statistics that one run computes; of text and booleans values are counted.
     if not made.columns:
@@ -920,3 +912,7 @@ def _to_pandas(self: Any) -> pd.Series:
 
 for _kind in (ColumnArray, Column):
     _kind.to_pandas = _to_pandas  # type: ignore[union-attr]  # they are known left of tables
+
+
+makers.table = Table
+makers.table_of = table

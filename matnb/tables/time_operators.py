@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from matnb.io.durations import NO_TIME, STORED_UNITS, stored_unit
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import full
 from matnb.tables.column_arrays import column_array
-from matnb.tables.columns import Column, as_column, check_length, shown_value
+from matnb.tables.columns import Column, as_column, shown_value
+from matnb.tables.makers import makers
 from matnb.tables.masked import MaskedColumn
+from matnb.tables.row_orders import check_length
 
 if TYPE_CHECKING:
     from matnb.tables.times import TimeColumn
@@ -34,23 +36,23 @@ class HasTimeOperators:
 
     def __neg__(self: Any) -> TimeColumn:
         self._check("timedelta", "-x")
-        return self._like(-self.codes)  # type: ignore[no-any-return]  # that of "not a time" is itself
+        return self._like(-self.codes)  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def __pos__(self: Any) -> TimeColumn:
         self._check("timedelta", "+x")
-        return self  # type: ignore[no-any-return]
+        return self  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def abs(self: Any) -> TimeColumn:
         """Return durations without their sign."""
         self._check("timedelta", "abs")
-        return self._like(abs(self.codes))  # type: ignore[no-any-return]  # that of "not a time" is itself
+        return self._like(abs(self.codes))  # type: ignore[no-any-return]  # operators of arrays give Any
 
     __abs__ = abs
 
     def __add__(self: Any, other: object) -> TimeColumn:
         length = _length_of(other)
         if length is not None:
-            return self._moved(length, 1)  # type: ignore[no-any-return]
+            return self._moved(length, 1)  # type: ignore[no-any-return]  # operators of arrays give Any
         if self.word == "timedelta" and (times := _times_beside(self, other)) is not None:
             return times._moved(self, 1)
         raise DTypeError(
@@ -62,7 +64,7 @@ class HasTimeOperators:
     def __sub__(self: Any, other: object) -> TimeColumn:
         length = None if self.word == "datetime" and _is_nat(other) else _length_of(other)
         if length is not None:
-            return self._moved(length, -1)  # type: ignore[no-any-return]
+            return self._moved(length, -1)  # type: ignore[no-any-return]  # operators of arrays give Any
         if self.word == "timedelta":
             raise DTypeError(
                 f"{shown_value(other)} cannot be subtracted from a column of {self._word()}: give a duration"
@@ -77,7 +79,7 @@ class HasTimeOperators:
                 )
             return -_since(self, other)
         if (length := _length_of(other)) is not None:
-            return (-self)._moved(length, 1)  # type: ignore[no-any-return]
+            return (-self)._moved(length, 1)  # type: ignore[no-any-return]  # operators of arrays give Any
         if (times := _times_beside(self, other)) is None:
             raise DTypeError(
                 f"a column of {self._word()} cannot be subtracted from {shown_value(other)}: give a time or "
@@ -103,7 +105,7 @@ class HasTimeOperators:
         return one._or_nan(one.codes / float(length / np.timedelta64(1, unit)))  # type: ignore[call-overload]
 
     def __rtruediv__(self: Any, other: object) -> DistArray:
-        return _durations(self, other) / self  # type: ignore[no-any-return]  # a handle
+        return _durations(self, other) / self  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def __floordiv__(self: Any, other: object) -> Any:
         if self.word != "timedelta" or _length_of(other) is None:
@@ -129,20 +131,18 @@ class HasTimeOperators:
 
     def _moved(self: Any, other: TimeColumn | np.timedelta64, sign: int) -> TimeColumn:
         # Later, or earlier, by durations.
-        from matnb.tables.times import TimeColumn  # whose operators these are
-
-        if isinstance(other, TimeColumn):
+        if not isinstance(other, np.timedelta64):
             one, two = _in_one_unit(self, other)
             made: Any = one.codes + two.codes if sign > 0 else one.codes - two.codes
             may_miss = self.may_miss or other.may_miss
-            return TimeColumn(self._kept(made, one, two), self.word, one.unit, may_miss, self.zone)
+            return makers.times(self._kept(made, one, two), self.word, one.unit, may_miss, self.zone)
         if np.isnat(other):
-            return self._like(self.codes * 0 + NO_TIME, True)  # type: ignore[no-any-return]
+            return self._like(self.codes * 0 + NO_TIME, True)  # type: ignore[no-any-return]  # operators of arrays give Any
         unit = finer(self.unit, stored_unit(np.datetime_data(other.dtype)[0]))
         one = self.to_unit(unit)
         count = int(other.astype(f"timedelta64[{unit}]").astype(np.int64))
         made = self._kept(one.codes + sign * count, one)
-        return TimeColumn(made, self.word, unit, self.may_miss, self.zone)
+        return makers.times(made, self.word, unit, self.may_miss, self.zone)
 
 
 def finer(one: str, other: str) -> str:
@@ -165,13 +165,10 @@ def check_length_of(duration: Any) -> None:
 
 def times_of(value: Any) -> TimeColumn | None:
     """Return a column of times or durations that is given as such, or as another library's array."""
-    from matnb.tables.incoming import column_from  # which makes such columns
-    from matnb.tables.times import TimeColumn
-
-    if isinstance(value, TimeColumn):
+    if isinstance(value, makers.times):
         return value
     is_array = getattr(value, "ndim", 0) == 1 and getattr(getattr(value, "dtype", None), "kind", "") in "mM"
-    return as_column(column_from("", value)) if is_array else None  # type: ignore[return-value]
+    return cast("TimeColumn", as_column(makers.column_from("", value))) if is_array else None
 
 
 def _is_nat(value: object) -> bool:
@@ -193,26 +190,22 @@ def _length_of(value: Any) -> TimeColumn | np.timedelta64 | None:
 
 def _times_beside(column: TimeColumn, value: Any) -> TimeColumn | None:
     # Times that are given as a column or an array, or as one time for all rows.
-    from matnb.tables.choosing import constant  # which makes columns
-
     if (times := times_of(value)) is not None:
         return times
     if isinstance(value, date | np.datetime64):
-        return constant("", value, len(column))  # type: ignore[return-value]
+        return cast("TimeColumn", makers.constant("", value, len(column)))
     return None
 
 
 def _since(column: TimeColumn, other: object) -> TimeColumn:
     # How long after others, or after one time, times are.
-    from matnb.tables.times import TimeColumn
-
     one, two = column._other(other)
     if isinstance(two, int) and two == NO_TIME:
-        return TimeColumn(column.codes * 0 + NO_TIME, "timedelta", column.unit)
+        return makers.times(column.codes * 0 + NO_TIME, "timedelta", column.unit)
     made: Any = one.codes - (two if isinstance(two, int) else two.codes)
-    others = [each for each in (one, two) if isinstance(each, TimeColumn)]
+    others = [each for each in (one, two) if isinstance(each, makers.times)]
     may_miss = any(each.may_miss for each in others)
-    return TimeColumn(column._kept(made, *others), "timedelta", one.unit, may_miss)
+    return makers.times(column._kept(made, *others), "timedelta", one.unit, may_miss)
 
 
 def _in_one_unit(one: TimeColumn, two: TimeColumn) -> tuple[TimeColumn, TimeColumn]:
@@ -223,18 +216,16 @@ def _in_one_unit(one: TimeColumn, two: TimeColumn) -> tuple[TimeColumn, TimeColu
 
 def _durations(column: TimeColumn, other: object) -> TimeColumn:
     # Another operand as a column of durations.
-    from matnb.tables.times import TimeColumn
-
     length = _length_of(other) if column.word == "timedelta" else None
     if length is None:
         _refuse(column, other, "divided", "give a duration")
-    if isinstance(length, TimeColumn):
+    if not isinstance(length, np.timedelta64):
         return length
     if np.isnat(length):
         return column._like(column.codes * 0 + NO_TIME, True)
     unit = stored_unit(np.datetime_data(length.dtype)[0])
     count = int(length.astype(f"timedelta64[{unit}]").astype(np.int64))
-    return TimeColumn(full(len(column), count, np.int64), "timedelta", unit, False)
+    return makers.times(full(len(column), count, np.int64), "timedelta", unit, False)
 
 
 def _refuse(column: TimeColumn, other: object, done: str, way: str) -> NoReturn:
@@ -245,11 +236,9 @@ def _refuse(column: TimeColumn, other: object, done: str, way: str) -> NoReturn:
 def _beside_numbers(column: Any, other: Any, done: str, way: str) -> tuple[TimeColumn, Any, Any]:
     # The column in a unit that has fractions of its own, numbers to multiply or divide it by, and where these
     # are missing, None for nowhere.
-    from matnb.tables.incoming import column_from  # which makes columns
-
     is_several = getattr(other, "ndim", 0) > 0
     if is_several and not isinstance(other, Column | DistArray):
-        other = column_from("", other)
+        other = makers.column_from("", other)
     kind = getattr(getattr(other, "dtype", None), "kind", "")
     is_number = kind in tuple("iuf") or (isinstance(other, int | float) and not isinstance(other, bool))
     if column.word != "timedelta" or not is_number:

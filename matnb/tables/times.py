@@ -24,13 +24,16 @@ from matnb.io.durations import (
     unit_ratio,
 )
 from matnb.io.texts import OFFSET, whole_offset
-from matnb.lazy.array import DistArray
+from matnb.lazy.array import DistArray, handle_of
 from matnb.tables.column_arrays import column_array
-from matnb.tables.columns import Column, OrderedColumn, check_length, shown_value
+from matnb.tables.columns import Column, OrderedColumn, shown_value
 from matnb.tables.datetimes import HasTimes
 from matnb.tables.dtypes import kind_of_dtype
+from matnb.tables.makers import makers
 from matnb.tables.masked import MaskedColumn
+from matnb.tables.row_orders import check_length
 from matnb.tables.showing import duration_text
+from matnb.tables.steps import days_of
 from matnb.tables.time_operators import HasTimeOperators, check_length_of, finer, times_of
 from matnb.tables.zones import (
     checked_zone,
@@ -142,7 +145,7 @@ class TimeColumn(HasTimes, HasTimeOperators, OrderedColumn):
     @property
     def missing(self) -> DistArray:
         """A boolean mask of missing values."""
-        return self.codes == NO_TIME  # type: ignore[no-any-return]
+        return self.codes == NO_TIME  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _here(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if not self.zone:
@@ -356,16 +359,16 @@ class TimeColumn(HasTimes, HasTimeOperators, OrderedColumn):
             raise DTypeError(f"a column of {self._word()} cannot be compared with one of {other._word()}")
         one, two = self._other(other)
         if isinstance(two, int) and two == NO_TIME:
-            return self.codes != self.codes  # type: ignore[no-any-return]  # nothing compares with NaT
+            return self.codes != self.codes  # type: ignore[no-any-return]  # operators of arrays give Any
         found = compare(one.codes, two if isinstance(two, int) else two.codes)
         for column in (one, two):
             if isinstance(column, TimeColumn) and column.may_miss:
                 found = found & ~column.missing
-        return found  # type: ignore[no-any-return]  # a handle
+        return found  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def total_seconds(self) -> DistArray:
         """Return durations in seconds, float64; NaN for missing values."""
-        return self / np.timedelta64(1, "s")  # type: ignore[no-any-return]  # a handle
+        return self / np.timedelta64(1, "s")  # type: ignore[no-any-return]  # operators of arrays give Any
 
     def _or_nan(self, made: Any) -> Any:
         return column_array(np.where(self.missing, np.nan, made) if self.may_miss else made)
@@ -425,8 +428,8 @@ class TimeColumn(HasTimes, HasTimeOperators, OrderedColumn):
         self._check("datetime", name)
         found = make()
         if not self.may_miss:
-            return found  # type: ignore[no-any-return]  # a handle
-        return MaskedColumn(np.where(self.missing, 0, found), self.missing)  # type: ignore[arg-type]
+            return found  # type: ignore[no-any-return]  # operators of arrays give Any
+        return MaskedColumn(handle_of(np.where(self.missing, 0, found)), self.missing)
 
     def _within_day(self, large: int, small: int) -> Any:
         # How many units of which a day has `large` are there, over those of which it has `small`.
@@ -481,9 +484,7 @@ def times_as(column: TimeColumn, dtype: Any) -> Any:
     """
     kind = kind_of_dtype(dtype)
     if kind == "text":
-        from matnb.tables.values import mapped_numbers  # which makes columns
-
-        return mapped_numbers(column, column.texts_of)
+        return makers.mapped_numbers(column, column.texts_of)
     if kind == column._plain_dtype.kind:
         unit = np.datetime_data(np.dtype(dtype))[0]
         return column if unit == "generic" else column.to_unit(unit)
@@ -509,11 +510,4 @@ def _instant_of(column: TimeColumn, wall: int, unit: str, value: object) -> int:
     )
 
 
-def days_of(year: Any, month: Any) -> Any:
-    """Return the days since 1970 of the first of a month: the same paper."""
-    year = year - (month <= 2)
-    era = year // 400
-    of_era = year - era * 400
-    place = (month + 9) % 12
-    of_year = (153 * place + 2) // 5
-    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+makers.times = TimeColumn

@@ -12,12 +12,13 @@ from matnb.blocks.foreign import is_missing_value
 from matnb.errors import DTypeError, OptionError
 from matnb.io.durations import NO_TIME
 from matnb.io.texts import strings
-from matnb.lazy.array import DistArray
+from matnb.lazy.array import DistArray, handle_of
 from matnb.lazy.creation import arange, asarray
 from matnb.lazy.functions.grouping import GroupBy, groupby
 from matnb.tables.columns import Column, TextColumn, as_column
 from matnb.tables.free_names import free_name
 from matnb.tables.incoming import column_from
+from matnb.tables.makers import makers
 from matnb.tables.masked import MaskedColumn
 from matnb.tables.strings import recoded
 from matnb.tables.times import TimeColumn
@@ -28,14 +29,14 @@ if TYPE_CHECKING:
 
 def present_rows(column: Column) -> DistArray | None:
     """Return the rows of the values that are there, ascending; None for all."""
-    return np.flatnonzero(column.notna()) if column.may_miss else None  # type: ignore[return-value]
+    return handle_of(np.flatnonzero(column.notna())) if column.may_miss else None
 
 
 def first_rows(column: Column) -> DistArray:
     """Return the rows in which distinct values come first, ascending, and that of the first missing one."""
     if not len(column):
         return arange(0)
-    return np.sort(alike([column]).min(arange(len(column))))  # type: ignore[return-value]
+    return handle_of(np.sort(alike([column]).min(arange(len(column)))))
 
 
 def mapped(column: Column, arg: Mapping[Any, object] | Callable[[Any], object]) -> Any:
@@ -154,9 +155,7 @@ def _with_new_texts(column: TextColumn, new: Mapping[str, object]) -> TextColumn
 
 def counted(column: Column, name: str, normalize: bool, ascending: bool, dropna: bool) -> Table:
     """Return a table of a column's values and how often they come, or their shares of all counted."""
-    from matnb.tables.table import Table  # which is made of columns
-
-    sizes = Table({name: column._plain()}).groupby(name).size()
+    sizes = makers.table({name: column._plain()}).groupby(name).size()
     keys, counts = (sizes[one] for one in sizes.columns)
     if not dropna and column.may_miss and (missing := int(column.missing.sum())):
         length = len(sizes)
@@ -169,7 +168,7 @@ def counted(column: Column, name: str, normalize: bool, ascending: bool, dropna:
     order = np.argsort(counts if ascending else -counts, kind="stable")
     shown = free_name("proportion" if normalize else "count", [name])
     counts = counts / counts.sum() if normalize else counts
-    return Table({name: as_column(keys)._plain(), shown: counts})._keyed([name])._rows(order)._look()
+    return makers.table({name: as_column(keys)._plain(), shown: counts})._keyed([name])._rows(order)._look()
 
 
 def most_frequent(column: Column) -> npt.NDArray[Any]:
@@ -308,8 +307,14 @@ def duplicated(columns: list[DistArray | Column], keep: object) -> DistArray:
         return asarray(np.zeros(length, np.bool_))
     groups, rows = alike(columns), arange(length)
     if keep is False:
-        return groups.transform(rows, lambda found, _: found.count()) > 1  # type: ignore[no-any-return]
+        return groups.transform(rows, lambda found, _: found.count()) > 1  # type: ignore[no-any-return]  # operators of arrays give Any
     kept = groups.transform(
         rows, lambda found, values: getattr(found, "min" if keep == "first" else "max")(values)
     )
-    return kept != rows  # type: ignore[no-any-return]
+    return kept != rows  # type: ignore[no-any-return]  # operators of arrays give Any
+
+
+makers.mapped, makers.mapped_numbers, makers.replaced = mapped, mapped_numbers, replaced
+makers.duplicated, makers.first_rows, makers.num_distinct = duplicated, first_rows, num_distinct
+makers.counted, makers.most_frequent, makers.statistic = counted, most_frequent, statistic
+makers.extreme, makers.place_of_extreme = extreme, place_of_extreme

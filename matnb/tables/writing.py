@@ -19,7 +19,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.registry import LOADED, writes
 from matnb.location import Location
 from matnb.tables.incoming import column_of
-from matnb.tables.outgoing import with_strings
+from matnb.tables.outgoing import SUFFIXES, with_strings
 from matnb.tables.table import Table, table
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _ROWS = 1 << 20  # of a row group
 _NONE = "NA"  # what stands for no value where nothing cannot
-_SUFFIXES = (".parquet", ".arrow", ".feather", ".csv")
 
 
 def _loaded_table(found: SourceFacts, nodes: Sequence[Expr]) -> Table:
@@ -44,12 +43,7 @@ def _loaded_table(found: SourceFacts, nodes: Sequence[Expr]) -> Table:
 LOADED["table"] = _loaded_table
 
 
-def is_for_tables(path: str | os.PathLike[str]) -> bool:
-    """Tell whether the end of a path means a table."""
-    return suffix_of(path) in _SUFFIXES
-
-
-@writes(Table, suffixes=_SUFFIXES)
+@writes(Table, suffixes=SUFFIXES)
 def save_table(data: object, path: str | os.PathLike[str], sep: str = ",", decimal: str = ".") -> None:
     """Compute a table and write it, a million rows at a time; the file appears whole or not at all.
 
@@ -73,10 +67,10 @@ def save_table(data: object, path: str | os.PathLike[str], sep: str = ",", decim
             "P.to_pandas().to_csv(path) writes a pivot with its labels"
         )
     made, suffix = data if isinstance(data, Table) else table(data), suffix_of(path)
-    if suffix not in _SUFFIXES:
+    if suffix not in SUFFIXES:
         raise OptionError(
             f"{Location(os.fsdecode(path))}: no writer of tables for suffix {suffix!r}; "
-            f"{suggestion(suffix, _SUFFIXES)}; t.to_matrix() is an array, t.to_pandas() has pandas' writers: "
+            f"{suggestion(suffix, SUFFIXES)}; t.to_matrix() is an array, t.to_pandas() has pandas' writers: "
             "to_csv(path, index=False) compresses .csv.gz, as .parquet is"
         )
     marks = sep, decimal

@@ -29,7 +29,7 @@ _CYCLE = 146_097 * DAY_SECONDS
 Steps = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
-def checked_zone(name: object) -> str:
+def checked_zone(name: Any) -> str:
     """Return the name of a zone.
 
     Raises
@@ -40,7 +40,7 @@ def checked_zone(name: object) -> str:
     if isinstance(name, str) and re.fullmatch(OFFSET, name):
         return whole_offset(name)
     try:
-        return ZoneInfo(name).key  # type: ignore[arg-type]  # what is no string raises
+        return ZoneInfo(name).key
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
         pass
     near = suggestion(name, sorted(available_timezones())) if isinstance(name, str) else ""
@@ -111,7 +111,7 @@ def _candidates(walls: Any, unit: str, zone: str) -> tuple[Any, Any, Any, Any, A
 def shown_twice(walls: npt.NDArray[np.int64], *, unit: str, zone: str) -> npt.NDArray[np.bool_]:
     """Return where clocks of a zone show times twice."""
     early, late, is_early, is_late, _ = _candidates(np.where(walls == NO_TIME, 0, walls), unit, zone)
-    return is_early & is_late & (early != late) & (walls != NO_TIME)  # type: ignore[no-any-return]
+    return is_early & is_late & (early != late) & (walls != NO_TIME)  # type: ignore[no-any-return]  # operators of arrays give Any
 
 
 def localized(

@@ -214,14 +214,14 @@ class Monitor:
         self.is_closed = True
         self._freeze(close_after=inf)
 
-    def _freeze(self, is_elsewhere: bool = False, close_after: float = 0.0) -> None:
+    def _freeze(self, is_elsewhere: bool = False, close_after: float = 0.0, is_patient: bool = False) -> None:
         with self._drawing:
             if self._picture is None:
                 return
             try:
                 self._picture.update(self.bundle(is_elsewhere))
                 if self._buttons is not None:
-                    self._buttons.freeze(close_after, is_patient=close_after == CLOSE_SECONDS)
+                    self._buttons.freeze(close_after, is_patient=is_patient)
             except Exception as error:  # of a picture, or of what carries it
                 self._fail(error)
                 with suppress(Exception):
@@ -303,7 +303,7 @@ class Monitor:
         if self._closing.is_set():
             self.close()
         elif not self._feed.state.is_in_cell or self._failed is not None:
-            self._freeze(close_after=CLOSE_SECONDS)
+            self._freeze(close_after=CLOSE_SECONDS, is_patient=True)
         if self._feed.state.since is not None and self._failed is None:
             self._watch()  # a run began meanwhile
 
@@ -340,7 +340,7 @@ class Monitor:
         is_over = self._feed.state.since is None or self._failed is not None or not is_watched(self._shell)
         if self._picture is not None and is_over and (self.is_open or self._has_news):
             self._has_news = False
-            self._freeze(close_after=CLOSE_SECONDS)
+            self._freeze(close_after=CLOSE_SECONDS, is_patient=True)
         if self._failed is not None and not self._is_told:
             self._is_told = True
             with self._lock:

@@ -21,11 +21,11 @@ from waiting import wait_until
 
 from matnb.backend.cluster import gang_lock
 from matnb.backend.cluster.dask_cluster import DaskCluster, connect, start
-from matnb.backend.engines.engine_dask import RunCancelled
 from matnb.backend.engines.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.engines.futures import OwnersLost
 from matnb.backend.engines.gang_graph import owners_of, state_of
 from matnb.backend.engines.recovery import newest_whole
+from matnb.backend.engines.results import RunCancelled
 from matnb.backend.gang.member_life import MemberCall, run_member
 from matnb.backend.kept import LocalBlock
 from matnb.backend.tasks.worker import TaskFailed
@@ -85,7 +85,7 @@ def _left_on_scheduler(dask_scheduler: Any) -> tuple[list[str], list[str]]:
 
 
 def values_of(outcome: Any) -> list[float]:
-    kept = [outcome.futures[name] for name in sorted(outcome.futures)]
+    kept = [outcome.kept[name] for name in sorted(outcome.kept)]
     return [float((one.block if isinstance(one, LocalBlock) else one.result()).values[0]) for one in kept]
 
 
@@ -97,9 +97,9 @@ def test_members_run_a_program_and_leave_nothing(cluster: DaskCluster):
         assert values_of(outcome) == gangs.relayed(5, num_members)
         assert outcome.counts == {f"y{owner}": (1000, 8000) for owner in range(num_members)}
         assert (outcome.iterations, outcome.num_members) == (5, num_members)
-    holders = cluster.client.who_has(list(outcome.futures.values()))
+    holders = cluster.client.who_has(list(outcome.kept.values()))
     for owner in range(num_members):
-        assert list(holders[outcome.futures[f"y{owner}"].key]) == [cluster.workers[owner].address]
+        assert list(holders[outcome.kept[f"y{owner}"].key]) == [cluster.workers[owner].address]
     del outcome
     engine.close()
     empty = ([], [], [], [], [])
@@ -128,7 +128,7 @@ def test_given_blocks_and_results_have_no_history(cluster: DaskCluster):
         given.clear()
         count = len(cluster.alive())
         assert values_of(outcome) == [(owner - 1) % count * 10 + 1 for owner in range(count)]
-        results = sorted(future.key for future in outcome.futures.values())
+        results = sorted(future.key for future in outcome.kept.values())
         wait_until(lambda: sorted(cluster.client.run_on_scheduler(_left_on_scheduler)[0]) == results)
     finally:
         engine.close()
@@ -149,12 +149,12 @@ def test_a_program_is_performed(cluster: DaskCluster):
     engine = GangEngine(cluster, "real-", in_process(cluster))
     try:
         outcome = engine.run(program, given)
-        found = np.concatenate([outcome.futures[f"x{place}"].result().values for place in range(len(owners))])
+        found = np.concatenate([outcome.kept[f"x{place}"].result().values for place in range(len(owners))])
         expected = np.ones(6000)
         for _ in range(9):
             expected = 0.5 * (matrix @ expected)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
-        assert outcome.iterations == outcome.futures["taken"].result().values == 9
+        assert outcome.iterations == outcome.kept["taken"].result().values == 9
         assert sorted({one.key for one in outcome.timed}) == [f"y{place}" for place in range(len(owners))]
         assert outcome.sent_bytes > 0
         assert len(outcome.allocated) == 9
@@ -166,7 +166,7 @@ def test_progress_is_told_now_and_then(cluster: DaskCluster):
     told: list[tuple[int, float]] = []
     engine = engine_on(cluster, gangs.Relay(100, pause_seconds=0.008))
     try:
-        outcome = engine.run(program_on(cluster), {}, told=lambda *news: told.append(news))
+        outcome = engine.run(program_on(cluster), {}, on_progress=lambda *news: told.append(news))
         assert 2 <= len(told) <= outcome.seconds / 0.2
         numbers = [number for number, _ in told]
         assert numbers == sorted(set(numbers))
@@ -352,7 +352,7 @@ def test_a_killed_member_ends_the_others_and_its_state_is_recovered(own_processe
     assert engine.recover(engine.epoch) is None  # it is given once
     # The survivor goes on alone.
     alone = engine_on(cluster, gangs.Relay(resume.iteration + 7), "alone-")
-    outcome = alone.run(gangs.relay_program((0,), given=True), resume.futures, resume)
+    outcome = alone.run(gangs.relay_program((0,), given=True), resume.futures, resume=resume)
     assert values_of(outcome) == [state[0] + 7]
     del outcome, resume
     alone.close()

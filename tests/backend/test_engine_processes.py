@@ -34,13 +34,13 @@ def session() -> Iterator[mn.Session]:
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     """The plans that became tasks of Dask's."""
     plans: list[Plan] = []
-    run = DaskEngine.run
+    run = DaskEngine.run_plan
 
     def noted(self: DaskEngine, plan: Plan, *others: object, **named: object) -> object:
         plans.append(plan)
         return run(self, plan, *others, **named)  # type: ignore[arg-type]  # as it was called
 
-    monkeypatch.setattr(DaskEngine, "run", noted)
+    monkeypatch.setattr(DaskEngine, "run_plan", noted)
     return plans
 
 

@@ -13,8 +13,8 @@ import pytest
 import scipy.sparse as sp
 
 from matnb.backend.cluster.dask_cluster import DaskCluster, start
-from matnb.backend.engines.engine_dask import RunCancelled
 from matnb.backend.engines.engine_gang import GangEngine
+from matnb.backend.engines.results import RunCancelled
 from matnb.backend.kept import LocalBlock
 from matnb.backend.tasks.worker import TaskFailed
 from matnb.config import Config
@@ -52,7 +52,7 @@ def test_a_program_is_performed_and_what_it_leaves_goes_with_the_last_reference(
     expected = np.ones(3000)
     for _ in range(9):
         expected = 0.5 * (matrix @ expected)
-    kept = outcome.futures["x0"]
+    kept = outcome.kept["x0"]
     assert isinstance(kept, LocalBlock)
     np.testing.assert_allclose(kept.block.values, expected, rtol=1e-12)
     assert not kept.block.values.flags.writeable
@@ -63,9 +63,9 @@ def test_a_program_is_performed_and_what_it_leaves_goes_with_the_last_reference(
 
 def test_a_future_of_dasks_is_read_too(cluster: DaskCluster) -> None:
     program, given, _ = power(3)
-    wanted = GangEngine(cluster, "alone-", True).run(program, given).futures["x0"].block.values
+    wanted = GangEngine(cluster, "alone-", True).run(program, given).kept["x0"].block.values
     scattered = {name: cluster.client.scatter(one.block, hash=False) for name, one in given.items()}
-    found = GangEngine(cluster, "alone-", True).run(program, scattered).futures["x0"].block.values
+    found = GangEngine(cluster, "alone-", True).run(program, scattered).kept["x0"].block.values
     np.testing.assert_array_equal(found, wanted)
 
 
@@ -127,17 +127,17 @@ def test_it_tells_of_its_tasks_pauses_and_goes_on(cluster: DaskCluster) -> None:
     engine = GangEngine(cluster, "alone-", True)
     told: list[int] = []
     watch = Noted(after=5)
-    first = engine.run(program, given, told=lambda number, _: told.append(number), watch=watch)
+    first = engine.run(program, given, on_progress=lambda number, _: told.append(number), watch=watch)
     assert watch.keys == {"y0"}
     assert first.paused is not None
-    assert first.futures == {}
+    assert first.kept == {}
     assert 5 <= first.paused.iteration < most
     program, given, _ = power(first.paused.iteration + 4)
-    rest = engine.run(program, {**given, "first0": first.paused.futures["x0"]}, first.paused)
+    rest = engine.run(program, {**given, "first0": first.paused.futures["x0"]}, resume=first.paused)
     assert rest.paused is None
     assert rest.iterations == first.paused.iteration + 4
     whole = engine.run(program, given)
-    found, wanted = (one.futures["x0"] for one in (rest, whole))
+    found, wanted = (one.kept["x0"] for one in (rest, whole))
     assert isinstance(found, LocalBlock)
     assert isinstance(wanted, LocalBlock)
     np.testing.assert_array_equal(found.block.values, wanted.block.values)
@@ -146,6 +146,6 @@ def test_it_tells_of_its_tasks_pauses_and_goes_on(cluster: DaskCluster) -> None:
 def test_progress_is_told_now_and_then(cluster: DaskCluster) -> None:
     told: list[tuple[int, float]] = []
     engine = GangEngine(cluster, "alone-", True, gangs.Relay(100, pause_seconds=0.008))
-    outcome = engine.run(gangs.relay_program((0,)), {}, told=lambda *news: told.append(news))
+    outcome = engine.run(gangs.relay_program((0,)), {}, on_progress=lambda *news: told.append(news))
     assert 2 <= len(told) <= outcome.seconds / 0.2 + 1
     assert [number for number, _ in told] == sorted({number for number, _ in told})

@@ -126,5 +126,5 @@ def test_what_takes_long_is_shared_though_it_reads_little(monkeypatch: pytest.Mo
         assert shared == expected
         for key in keys:
             np.testing.assert_array_equal(
-                found[0].registers[key].values, getattr(np, name)(np.full(10_000, 2.0))
+                found[0].values[key].values, getattr(np, name)(np.full(10_000, 2.0))
             )

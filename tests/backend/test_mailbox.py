@@ -55,7 +55,7 @@ def test_every_block_arrives_whole_and_unshared(cluster: DaskCluster):
     engine = GangEngine(cluster, "all-", in_process, gangs.exchange_all)
     try:
         outcome = engine.run(gangs.relay_program((0, 1)), {})
-        assert outcome.futures["y1"].result().values.tolist() == [1.0]
+        assert outcome.kept["y1"].result().values.tolist() == [1.0]
     finally:
         engine.close()
 
@@ -69,7 +69,7 @@ def test_every_block_arrives_behind_tls(certificates: Security):
         cluster.leave_nothing_of("tls-")
         engine = GangEngine(cluster, "tls-", False, gangs.exchange_all)
         outcome = engine.run(gangs.relay_program((0, 1)), {})
-        assert outcome.futures["y1"].result().values.tolist() == [1.0]
+        assert outcome.kept["y1"].result().values.tolist() == [1.0]
         engine.close()
 
 

@@ -255,12 +255,12 @@ def test_a_gang_pauses_and_goes_on(cluster: DaskCluster) -> None:
     while True:
         watch = Watching(lambda _: True)
         futures = given if resume is None else going_on(given, resume)
-        outcome = engine.run(program, futures, resume, watch=watch)
+        outcome = engine.run(program, futures, resume=resume, watch=watch)
         outcomes.append(outcome)
         if outcome.paused is None:
             break
         resume = outcome.paused
-        assert outcome.futures == {}
+        assert outcome.kept == {}
         assert resume.iteration == len(outcomes)
         assert dict(resume.owners) == {f"x{place}": owner for place, owner in enumerate(cluster.alive())}
         assert set(outcome.counts) == set(resume.owners)
@@ -269,7 +269,7 @@ def test_a_gang_pauses_and_goes_on(cluster: DaskCluster) -> None:
         wait_until(lambda: set(kept_on(cluster)) <= {2, 4})
     assert len(outcomes) == 7
     assert outcome.iterations == 7
-    np.testing.assert_array_equal(value(outcome.futures, count), value_without_pauses(cluster, 7))
+    np.testing.assert_array_equal(value(outcome.kept, count), value_without_pauses(cluster, 7))
     wait_until(lambda: set(kept_on(cluster)) == {0})
     del outcome, outcomes, resume, futures
     wait_until(lambda: keys_on(cluster) == before)
@@ -279,7 +279,7 @@ def test_a_gang_pauses_and_goes_on(cluster: DaskCluster) -> None:
 def value_without_pauses(cluster: DaskCluster, count: int) -> np.ndarray:
     engine = engine_on(cluster, "whole-")
     _, program, given = power(cluster, count)
-    found = value(engine.run(program, given).futures, len(cluster.alive()))
+    found = value(engine.run(program, given).kept, len(cluster.alive()))
     engine.close()
     return found
 
@@ -340,7 +340,7 @@ def test_a_worker_that_dies_after_a_pause_costs_no_iteration(when: str) -> None:
             kill = threading.Timer(0.4, lambda: os.kill(pid, signal.SIGKILL))  # before copies are due again
             kill.start()
             with pytest.raises(OwnersLost):
-                engine.run(program, going_on(given, resume), resume, watch=Watching(lambda _: False))
+                engine.run(program, going_on(given, resume), resume=resume, watch=Watching(lambda _: False))
             kill.join()
         del outcome, resume
         found = engine.recover(engine.epoch)

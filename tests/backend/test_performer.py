@@ -229,8 +229,8 @@ def test_no_iteration_leaves_the_first_state():
     step = task("next", 0, ["x"], (apply("negative", FLOAT), (0,)))
     program, given = loop_of([Batch((step,), ("next",))], {"x": (vector(1, 2), "next")}, 0)
     (found,) = perform_all(program, given, (0,), prepare=Functional).values()
-    assert to_numpy(found.registers["x"]).tolist() == [1, 2]
-    assert to_numpy(found.registers["taken"]) == found.iterations == 0
+    assert to_numpy(found.values["x"]).tolist() == [1, 2]
+    assert to_numpy(found.values["taken"]) == found.iterations == 0
     assert not found.timed
 
 
@@ -238,7 +238,7 @@ def test_ten_thousand_iterations_count_up():
     step = task("next", 0, ["x"], (constant(1.0), ()), (apply("add"), (0, 1)))
     program, given = loop_of([Batch((step,), ("next",))], {"x": (vector(0, 1), "next")}, 10_000)
     (found,) = perform_all(program, given, (0,), prepare=Functional).values()
-    assert to_numpy(found.registers["x"]).tolist() == [10_000, 10_001]
+    assert to_numpy(found.values["x"]).tolist() == [10_000, 10_001]
     assert found.iterations == 10_000
     (timed,) = found.timed
     assert (timed.key, timed.worker, timed.rows, timed.output_bytes) == ("next", 0, 2, 16)
@@ -355,9 +355,9 @@ def test_memory_of_state_that_dies_is_written_in_place():
     program, given = loop_of([Batch((step,), ("next",))], {"x": (Dense(np.zeros(size)), "next")}, 6)
     (found,) = perform_all(program, given, (0,), 1, prepare=Into).values()
     assert sum(found.allocated) == 1  # what is given is never written
-    assert (to_numpy(found.registers["x"]) == 6).all()
+    assert (to_numpy(found.values["x"]) == 6).all()
     assert (to_numpy(given["x-first"]) == 0).all()
-    assert not found.registers["x"].values.flags.writeable
+    assert not found.values["x"].values.flags.writeable
 
 
 def test_a_register_read_later_is_not_overwritten():
@@ -366,8 +366,8 @@ def test_a_register_read_later_is_not_overwritten():
     state = {"x": (Dense(np.zeros(10_000)), "next"), "y": (Dense(np.zeros(10_000)), "sum")}
     program, given = loop_of([Batch((first, second), ("next", "sum"))], state, 5)
     (found,) = perform_all(program, given, (0,), 2, prepare=Into).values()
-    assert (to_numpy(found.registers["x"]) == 5).all()
-    assert (to_numpy(found.registers["y"]) == 9).all()
+    assert (to_numpy(found.values["x"]) == 5).all()
+    assert (to_numpy(found.values["y"]) == 9).all()
 
 
 def test_views_keep_the_memory_they_look_at():
@@ -378,8 +378,8 @@ def test_views_keep_the_memory_they_look_at():
     body = [Batch((cut, step), ("half", "next")), Batch((late,), ("late",))]
     program, given = loop_of(body, state, 5)
     (found,) = perform_all(program, given, (0,), 2, prepare=Into).values()
-    assert (to_numpy(found.registers["gap"]) == 1).all()
-    assert (to_numpy(found.registers["x"]) == 5).all()
+    assert (to_numpy(found.values["gap"]) == 1).all()
+    assert (to_numpy(found.values["x"]) == 5).all()
 
 
 def test_sparse_state_is_sent_and_kept():

@@ -38,25 +38,9 @@ FREE_BYTES = 64 * 1024  # what a driver may ask for to learn a length
 SMALL_BYTES = 300 * 1024  # an array up to here is one block anyway
 
 
-@pytest.fixture(
-    scope="module", params=["interpret", pytest.param("threads", marks=pytest.mark.slow), "workers"]
+ON_EACH = pytest.mark.session(
+    "interpreter", pytest.param("two threads", marks=pytest.mark.slow), "three workers"
 )
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    options: dict[str, Any] = {
-        "interpret": {"engine": "interpret"},
-        "threads": {"workers": 1, "threads": 2},
-        "workers": {"workers": 3, "threads": 1},
-    }[request.param]
-    with mn.start(**options):
-        yield request.param
-    mn.stop()
-
-
-@pytest.fixture(scope="module")
-def three_workers() -> Iterator[mn.session.Session]:
-    with mn.start(workers=3, threads=1) as session:
-        yield session
-    mn.stop()
 
 
 @dataclass(frozen=True)
@@ -69,14 +53,15 @@ class Asked:
     text: str
 
 
+@ON_EACH
 @pytest.mark.parametrize("cases", BATCHES)
-def test_means_what_numpy_means(engine: str, cases: list[Case]) -> None:
+def test_means_what_numpy_means(kind: str, cases: list[Case]) -> None:
     asked: list[Asked] = []
     failures: list[str] = []
     for case in cases:
         rng = np.random.default_rng(len(case.name) * 1000 + cases.index(case))
         # Arrays of one block are computed on workers by the engine with threads, among the slow tests.
-        for way in ("cut", "sparse") if engine == "workers" else ("plain", "cut", "sparse"):
+        for way in ("cut", "sparse") if kind == "three workers" else ("plain", "cut", "sparse"):
             arrays = [make(rng) for make in case.makers]
             mine = [given(array, way, case, rng) for array in arrays]
             if way == "sparse" and not any(one.sparse for one in mine):
@@ -196,10 +181,9 @@ def compare(mine: Any, theirs: Any, case: Case, text: str, value: Any = _UNKNOWN
         np.testing.assert_array_equal(np.signbit(found), np.signbit(theirs), err_msg=f"signs of {text}")
 
 
+@pytest.mark.session("three workers")
 @pytest.mark.parametrize("case", LARGE)
-def test_nothing_gathers(
-    three_workers: mn.session.Session, case: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_gathers(session: mn.session.Session, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     arrays = [make(rng) for make in case.large]
     # Each in six blocks, along its longest axis.
@@ -209,7 +193,7 @@ def test_nothing_gathers(
     ]
     mn.compute(*(one.sum() for one in mine))
     largest, fetched = 0, 0
-    runner_of, value = executor.runner_of, type(three_workers).value
+    runner_of, value = executor.runner_of, type(session).value
 
     def watched(operator: Any, share: Any) -> Any:
         run = runner_of(operator, share)
@@ -222,14 +206,14 @@ def test_nothing_gathers(
 
         return noted
 
-    def counted(session: Any, node: Any) -> Any:
+    def counted(of: Any, node: Any) -> Any:
         nonlocal fetched
-        found = value(session, node)
+        found = value(of, node)
         fetched += found.nbytes
         return found
 
     monkeypatch.setattr(executor, "runner_of", watched)
-    monkeypatch.setattr(type(three_workers), "value", counted)
+    monkeypatch.setattr(type(session), "value", counted)
     results = case.call(mn, *mine)
     results = list(results) if isinstance(results, tuple | list) else [results]
     for one in results:

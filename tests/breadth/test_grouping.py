@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,7 @@ from matnb.backend.tasks import executor
 from matnb.errors import IndexingError, KernelError, LoopBodyError, OptionError, ShapeError, TooLargeError
 from matnb.lazy.functions import grouping as grouping_functions
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=2, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two workers")
 
 
 def counting(path: Path) -> Any:

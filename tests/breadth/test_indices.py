@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -15,12 +13,7 @@ import matnb as mn
 SHAPES = [(3, 4, 2), (2, 3, 4), (5, 4), (5, 4), (1, 6), (7,), (0, 3), ()]
 
 
-@pytest.fixture(scope="module", params=["interpret", "threads"], autouse=True)
-def engine(request: pytest.FixtureRequest) -> Iterator[None]:
-    options = {"engine": "interpret"} if request.param == "interpret" else {"workers": 1, "threads": 2}
-    with mn.start(**options):  # type: ignore[arg-type]  # of one kind each
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter", "two threads")
 
 
 @st.composite

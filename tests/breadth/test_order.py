@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import hypothesis.extra.numpy as arrays
@@ -18,11 +17,7 @@ from matnb.blocks.kernels.sorting import ordering, uniques
 DTYPES = ("float64", "float32", "int64", "uint8", "bool", "float16", "complex128")
 
 
-@pytest.fixture(scope="module", params=["threads", "workers"])
-def session(request: pytest.FixtureRequest) -> Iterator[None]:
-    with mn.start(**({"threads": 2} if request.param == "threads" else {"workers": 3, "threads": 1})):
-        yield
-    mn.stop()
+ON_EACH = pytest.mark.session("two threads", "three workers")
 
 
 @st.composite
@@ -43,9 +38,10 @@ def cut_arrays(draw: st.DrawFn) -> tuple[np.ndarray, list[int]]:
     return values, [0, *sorted(cuts - {values.size}), values.size]
 
 
+@ON_EACH
 @settings(max_examples=7, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut_arrays(), st.data())
-def test_the_cuts_do_not_matter(session: None, drawn: tuple[np.ndarray, list[int]], data: Any) -> None:
+def test_the_cuts_do_not_matter(drawn: tuple[np.ndarray, list[int]], data: Any) -> None:
     values, cuts = drawn
     x = mn.asarray(values, blocks=[cuts])
     np.testing.assert_array_equal(np.sort(x).compute(), np.sort(values))
@@ -127,7 +123,8 @@ def test_of_equal_elements_a_part_keeps_only_new_ones(dtype: str) -> None:
     np.testing.assert_array_equal(np.diff(starts, append=values.size), counts)
 
 
-def test_few_long_lanes_are_sorted_block_by_block(session: None) -> None:
+@ON_EACH
+def test_few_long_lanes_are_sorted_block_by_block() -> None:
     values = np.random.default_rng(1).random((140000, 2))
     x = mn.asarray(values, blocks=(4, 1))
     np.testing.assert_array_equal(np.sort(x, axis=0).compute(), np.sort(values, axis=0))
@@ -137,7 +134,8 @@ def test_few_long_lanes_are_sorted_block_by_block(session: None) -> None:
     )
 
 
-def test_a_method_sorts_in_place_and_spares_a_slice_taken_before(session: None) -> None:
+@ON_EACH
+def test_a_method_sorts_in_place_and_spares_a_slice_taken_before() -> None:
     x = mn.asarray(np.array([3, 1, 2]))
     before = x[:2]
     x.sort()
@@ -145,7 +143,8 @@ def test_a_method_sorts_in_place_and_spares_a_slice_taken_before(session: None) 
     assert before.compute().tolist() == [3, 1]
 
 
-def test_points_of_a_long_function_are_looked_up_where_they_are(session: None) -> None:
+@ON_EACH
+def test_points_of_a_long_function_are_looked_up_where_they_are() -> None:
     rng = np.random.default_rng(2)
     places = np.sort(rng.random(150000))
     heights, values = rng.random(150000), rng.random(1000) * 1.2 - 0.1
@@ -153,7 +152,8 @@ def test_points_of_a_long_function_are_looked_up_where_they_are(session: None) -
     np.testing.assert_allclose(mine.compute(), np.interp(values, places, heights), rtol=1e-13)
 
 
-def test_what_is_not_supported_says_so(session: None) -> None:
+@ON_EACH
+def test_what_is_not_supported_says_so() -> None:
     x = mn.ones((4, 3))
     with pytest.raises(
         mn.errors.UnsupportedError, match=r"np\.unique\(axis=\) of an array with several axes"

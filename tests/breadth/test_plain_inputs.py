@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -11,12 +10,7 @@ import pytest
 import matnb as mn
 from breadth.test_cases import CASES, compare
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter")
 
 
 @pytest.mark.parametrize("family", sorted({case.call.__globals__["__name__"] for case in CASES}))

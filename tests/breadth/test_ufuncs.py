@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -19,14 +18,9 @@ DTYPES = ("bool", *INTEGERS, *FLOATS)
 ANY = Case("", lambda xp: None, (), tolerance=1e-12)
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
-@pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_ufunc_on_every_dtype(dtype: str) -> None:
     rng = np.random.default_rng(DTYPES.index(dtype))

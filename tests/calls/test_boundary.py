@@ -18,7 +18,7 @@ import pytest
 import matnb as mn
 from matnb.calls.boundary import guard, whole_traceback
 
-pytestmark = pytest.mark.usefixtures("interpreter")
+pytestmark = pytest.mark.session("interpreter")
 
 
 def frames(error: BaseException) -> list[str]:

@@ -22,6 +22,7 @@ from distributed import Worker
 import matnb as mn
 from matnb.backend.cluster import servers
 from matnb.backend.cluster.dask_cluster import DaskCluster
+from matnb.backend.engines.blocks import WorkerBlocks
 from matnb.backend.engines.engine_dask import DaskEngine
 from matnb.backend.engines.engine_gang import GangEngine
 from matnb.backend.engines.engine_threads import ThreadEngine
@@ -79,8 +80,8 @@ WORKER_POINTS = {
 DRIVER_POINTS = {
     "a worker process starts": Point(servers.LocalNanny, "instantiate"),
     "a worker process has started": Point(servers.LocalNanny, "instantiate", True),
-    "data is shipped": Point(DaskEngine, "ship"),
-    "data was shipped": Point(DaskEngine, "ship", True),
+    "data is shipped": Point(WorkerBlocks, "ship"),
+    "data was shipped": Point(WorkerBlocks, "ship", True),
     "tasks are sent": Point(DaskEngine, "_submit"),
     "tasks were sent": Point(DaskEngine, "_submit", True),
     "tasks are done": Point(ThreadEngine, "_do"),  # by whomever: those that are small by who asks

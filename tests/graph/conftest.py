@@ -1,22 +1,11 @@
-"""What the tests of graphs share: a session, and graphs to hold the algorithms against."""
+"""What the tests of graphs share: graphs to hold the algorithms against."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
-import matnb as mn
-
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=2, threads=1):
-        yield
-    mn.stop()
 
 
 @pytest.fixture(params=["sparse", "dense", "loops", "path", "without edges", "one vertex"])

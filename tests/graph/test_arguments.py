@@ -13,6 +13,8 @@ import matnb as mn
 from matnb.expr.traverse import topological
 from matnb.ops.mapping import Replicated
 
+pytestmark = pytest.mark.session("two workers")
+
 ALGORITHMS = {
     name: getattr(mn.graph, name)
     for name in mn.graph.__all__

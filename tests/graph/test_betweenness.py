@@ -13,6 +13,8 @@ import scipy.sparse as sp
 
 import matnb as mn
 
+pytestmark = pytest.mark.session("two workers")
+
 
 def in_order(values: dict[int, float]) -> np.ndarray:
     return np.array([values[vertex] for vertex in range(len(values))])

@@ -12,6 +12,8 @@ import scipy.sparse as sp
 
 import matnb as mn
 
+pytestmark = pytest.mark.session("two workers")
+
 NOT_REACHED = 9223372036854775807  # in Graphalytics' files
 
 

@@ -14,6 +14,8 @@ from scipy.sparse.csgraph import laplacian
 import matnb as mn
 from matnb.errors import ConvergenceWarning
 
+pytestmark = pytest.mark.session("two workers")
+
 
 def test_degrees(graph: sp.csr_array, peer: nx.DiGraph) -> None:
     for direction, wanted in (("out", peer.out_degree), ("in", peer.in_degree), ("both", peer.degree)):

@@ -14,6 +14,8 @@ from scipy.sparse.csgraph import connected_components
 
 import matnb as mn
 
+pytestmark = pytest.mark.session("two workers")
+
 
 def propagated(graph: sp.csr_array, rounds: int) -> np.ndarray:
     """Return the labels of the definition, a vertex at a time."""

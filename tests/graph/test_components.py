@@ -12,6 +12,8 @@ from scipy.sparse.csgraph import connected_components
 
 import matnb as mn
 
+pytestmark = pytest.mark.session("two workers")
+
 
 def check(A: sp.csr_array, number: mn.DistArray, labels: mn.DistArray) -> None:
     pattern = sp.csr_array((np.ones(A.nnz), A.indices, A.indptr), A.shape)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import networkx as nx
@@ -14,12 +13,7 @@ import scipy.sparse as sp
 import matnb as mn
 from matnb.errors import TooLargeError, UnsupportedError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(engine="interpret", compute_limit="20 kB"):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter", compute_limit="20 kB")
 
 
 @pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])

@@ -11,6 +11,8 @@ import scipy.sparse as sp
 
 import matnb as mn
 
+pytestmark = pytest.mark.session("two workers")
+
 
 def expected(peer: nx.DiGraph, **options: object) -> np.ndarray:
     ranks = nx.pagerank(peer, tol=1e-14, max_iter=1000, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,7 @@ import scipy.sparse as sp
 import matnb as mn
 from matnb.errors import OptionError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1, processes=False):
-        yield
-    mn.stop()
-
+pytestmark = pytest.mark.session("one thread")
 
 SAID = "a weight is -1.0; weights must be 0 or more"
 

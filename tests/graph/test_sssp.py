@@ -12,6 +12,8 @@ import scipy.sparse as sp
 
 import matnb as mn
 
+pytestmark = pytest.mark.session("two workers")
+
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int32])
 def test_distances(graph: sp.csr_array, peer: nx.DiGraph, dtype: type) -> None:

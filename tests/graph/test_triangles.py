@@ -13,6 +13,8 @@ from networkx_arrays import in_order
 
 import matnb as mn
 
+pytestmark = pytest.mark.session("two workers")
+
 
 def test_triangles(graph: sp.csr_array, undirected: nx.Graph) -> None:
     wanted = in_order(nx.triangles(undirected))

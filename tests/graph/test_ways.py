@@ -13,6 +13,8 @@ from scipy.sparse import csgraph
 
 import matnb as mn
 
+pytestmark = pytest.mark.session("two workers")
+
 
 def pattern_of(graph: sp.csr_array) -> sp.csr_array:
     return sp.csr_array((np.ones(graph.nnz), graph.indices, graph.indptr), graph.shape)

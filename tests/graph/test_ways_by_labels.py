@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,7 @@ import pytest
 import matnb as mn
 from matnb.errors import ArgumentError, DTypeError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1, processes=False):
-        yield
-    mn.stop()
-
+pytestmark = pytest.mark.session("one thread")
 
 EDGES = [(27, 3), (3, 12), (12, 27), (3, 1), (5, 12), (40, 41)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,7 @@ from matplotlib.figure import Figure
 import matnb as mn
 from matnb.errors import OptionError, ShapeError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1, processes=False):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("one thread")
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import networkx as nx
@@ -14,12 +13,7 @@ import scipy.sparse as sp
 import matnb as mn
 from matnb.errors import DTypeError, FileContentWarning, ShapeError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=2, threads=1, processes=False):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two workers")
 
 
 def listed(path: Path, text: str) -> mn.DistArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -23,12 +23,7 @@ MEETS = {
     "a half": 0.5,
 }
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("one thread")
 
 
 @pytest.mark.parametrize("name", MEETS)

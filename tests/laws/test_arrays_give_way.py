@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,7 @@ from matnb.session import Session
 COUNT = 1_000_000  # elements of an array, 8 MB
 LIMIT = 64_000_000
 
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
-    with mn.start(workers=1, threads=2, memory_limit=LIMIT) as started:
-        yield started
-    mn.stop()
+TWO_THREADS = pytest.mark.session("two threads", memory_limit=LIMIT)
 
 
 def drawn(seed: int) -> mn.DistArray:
@@ -74,6 +69,7 @@ STEPS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@TWO_THREADS
 @settings(max_examples=4, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 30), st.integers(0, 30)), max_size=14),
@@ -94,6 +90,7 @@ def test_handles_over_handles_have_their_values_after_they_gave_way(session, val
         np.testing.assert_allclose(handles[place].compute(), expected[place])
 
 
+@TWO_THREADS
 def test_a_long_chain_of_handles_is_made_again_without_keeping_all_of_it(session) -> None:
     chain = [drawn(1)]
     for _ in range(12):
@@ -108,6 +105,7 @@ def test_a_long_chain_of_handles_is_made_again_without_keeping_all_of_it(session
     assert [float(one.sum()) for one in others] == sums
 
 
+@TWO_THREADS
 def test_loops_make_others_give_way_and_are_made_again(session) -> None:
     found = []
     for seed in range(8):
@@ -118,6 +116,7 @@ def test_loops_make_others_give_way_and_are_made_again(session) -> None:
         assert float((x + 0.0).sum()) == total
 
 
+@TWO_THREADS
 def test_what_is_refused_makes_nothing_give_way(session) -> None:
     held = [drawn(seed) for seed in range(3)]
     for one in held:
@@ -130,6 +129,7 @@ def test_what_is_refused_makes_nothing_give_way(session) -> None:
     assert [session.stored(one._expression) for one in held] == stored
 
 
+@TWO_THREADS
 def test_what_a_function_gave_that_may_give_something_else_stays(session) -> None:
     rng = np.random.default_rng()
     varying = mn.map_blocks(lambda block: rng.random(block.shape), drawn(0), dtype="float64")

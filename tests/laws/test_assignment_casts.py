@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,12 +48,7 @@ WAYS: dict[str, Callable[[Any, Any, Any], object]] = {
 }
 KINDS = (OverflowError, TypeError, ValueError)
 
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreter() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter")
 
 
 def _outcome(way: Callable[..., object], xp: Any, x: Any, value: object) -> tuple[object, set[str]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,11 +14,7 @@ from matnb.errors import OptionError
 WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint64")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    mn.start(processes=False)
-    yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 NUMBERS = st.lists(

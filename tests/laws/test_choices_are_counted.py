@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -17,7 +17,6 @@ from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
 from matnb.ops.interpret import interpret
 from matnb.plan.chosen_entries import Choice, chosen_entries, most_chosen
-from matnb.session import Session
 
 # By how steep the law is by which entries lie in few rows and columns: even, grown, and a star.
 LAWS = {"even": 1.0, "grown": 3.0, "star": 12.0}
@@ -76,11 +75,7 @@ def test_a_count_is_that_of_what_is_chosen(session, way: str, law: str, k: int) 
         assert entries[node] <= most
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
-    with mn.start(workers=1, threads=2, memory_limit="400MB", memo="off") as started:
-        yield started
-    mn.stop()
+pytestmark = pytest.mark.session("two threads", memory_limit="400MB", memo="off")
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,7 @@ POOLS: dict[str, tuple[str, list[Any]]] = {
     "durations": ("timedelta64[us]", [pd.Timedelta(seconds) for seconds in ("1s", "-3s", "2h")]),
 }
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 @st.composite

@@ -7,7 +7,7 @@ import collections
 import datetime
 import decimal
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import dask
@@ -128,12 +128,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[MatnbError], str]] = {
     "function": (lambda: len, DTypeError, "is not an array"),
 }
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1, engine="interpret", compute_limit=1_000_000):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter", compute_limit=1000000)
 
 
 @pytest.mark.parametrize("name", RIGHT)

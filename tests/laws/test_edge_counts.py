@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import networkx as nx
@@ -32,14 +31,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut small files too."""
     monkeypatch.setattr(lines, "SMALLEST_PIECE", 1)
-
-
-@pytest.fixture
-def session() -> Iterator[None]:
-    """Start a session for a test."""
-    with mn.start(workers=2, threads=1):
-        yield
-    mn.stop()
 
 
 def text_of(edges: list[tuple[int, int]], head: str = "") -> str:
@@ -96,7 +87,7 @@ def test_edges_are_no_counts(folder: Path, edges: str) -> None:
     assert told(path)[0].edges.sizes == ()
 
 
-@pytest.mark.usefixtures("session")
+@pytest.mark.session("two workers")
 def test_it_is_told(folder: Path) -> None:
     path = folder / "d.txt"
     path.write_text("4 5\n1 2\n2 3\n2 3\n3 3\n4 1\n")

@@ -19,7 +19,7 @@ from matnb.blocks.kernels.products.products import multiply
 from matnb.blocks.kernels.products.sampled_products import masked_multiply, masked_row_sums
 from matnb.blocks.kernels.products.transposed_products import multiply_transposed
 from matnb.blocks.semiring import SEMIRINGS
-from matnb.lazy.array import expression_of
+from matnb.lazy.handles import expression_of
 from matnb.ops.interpret import interpret
 
 NAMES = sorted(SEMIRINGS)
@@ -27,12 +27,7 @@ DTYPES = ("float64", *(pytest.param(one, marks=pytest.mark.slow) for one in ("fl
 TRUTH = np.dtype(np.bool_)
 N = 4
 
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+TWO_THREADS = pytest.mark.session("two threads")
 
 
 # Kernels: no pair meets, so a sparse product has no entry, and a dense one the identity everywhere.
@@ -149,6 +144,7 @@ def some_entries() -> Iterator[np.ndarray]:
     yield matrix
 
 
+@TWO_THREADS
 def test_products_over_every_semiring_are_the_interpreters(session: None) -> None:
     x, X = np.arange(1.0, N + 1), np.arange(1.0, 3 * N + 1).reshape(N, 3)
     mask = cut(np.eye(N), "bool")
@@ -167,6 +163,7 @@ def test_products_over_every_semiring_are_the_interpreters(session: None) -> Non
         np.testing.assert_array_equal(found, expected(result), err_msg=text)
 
 
+@TWO_THREADS
 def test_a_row_that_nothing_meets_is_the_identity(session: None) -> None:
     A = mn.asarray(sp.csr_array(([5.0], ([0], [0])), shape=(4, 4)), blocks=2)
     x = mn.asarray([1.0, 2.0, 3.0, 4.0])
@@ -196,6 +193,7 @@ FUSED: dict[str, Callable[[mn.DistArray, mn.DistArray, mn.DistArray], mn.DistArr
 }  # fmt: skip
 
 
+@TWO_THREADS
 @pytest.mark.parametrize("name", FUSED)
 def test_what_is_fused_is_the_interpreters(session: None, name: str) -> None:
     rng = np.random.default_rng(3)
@@ -216,6 +214,7 @@ def nearly_empty() -> Iterator[tuple[np.ndarray, np.ndarray]]:
     yield none, none
 
 
+@TWO_THREADS
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_operation_is_numpys(session: None, group: str) -> None:
     for theirs in nearly_empty():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,7 @@ from matnb.lazy.functions.row_distances import nearest_rows, row_distances
 from matnb.learn.neighbors.distances import nearest
 from matnb.ops.interpret import interpret
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def near() -> np.ndarray:

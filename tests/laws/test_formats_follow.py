@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,7 @@ CALLS: dict[str, tuple[Callable[[Any, int], Any], tuple[int, ...]]] = {
     "iscomplex": (lambda x, n: np.iscomplex(x * (1 if n == 0 else 1j)), (0, 1)),
 }
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter")
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,7 @@ import matnb as mn
 from matnb.errors import DTypeError, FileContentWarning, FileFormatError, OptionError
 from matnb.io.durations import duration_texts, durations_of
 
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreter() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter")
 
 
 @pytest.mark.parametrize(

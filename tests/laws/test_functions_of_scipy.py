@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import io
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,10 +36,7 @@ BY_CLASS = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(engine="interpret", compute_limit=5_000):  # below a dense array of 40 x 40
-        yield
+pytestmark = pytest.mark.session("interpreter", compute_limit=5_000)  # below a dense array of 40 x 40
 
 
 def called(function: Callable[..., Any], A: Any, *more: Any) -> Exception | None:

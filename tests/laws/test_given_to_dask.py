@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import dask
@@ -45,11 +45,7 @@ TAKES: dict[str, Callable[[Any], object]] = {
     "tokenize": lambda x: dask.base.tokenize(x),
 }
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1):
-        yield
+pytestmark = pytest.mark.session("one thread")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import networkx as nx
@@ -23,12 +23,7 @@ DRAWN = st.dictionaries(
 FEW = settings(max_examples=12, suppress_health_check=list(HealthCheck))
 Edges = dict[tuple[int, int], float]
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("one thread")
 
 
 def graph_of(edges: Edges, directed: bool) -> nx.Graph:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import networkx as nx
 import numpy as np
@@ -37,11 +37,7 @@ def _dense(A: object) -> object:
     return A.toarray() if sp.issparse(A) else A
 
 
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1, engine="interpret", compute_limit=LIMIT):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter", compute_limit=LIMIT)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,7 @@ OF_ALL = ["count", "min", "max", "first", "last", "nunique", "size"]
 OF_NUMBERS = ["sum", "mean", "std", "var", "median"]
 BERLIN = "Europe/Berlin"
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=2, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two workers")
 
 
 def same(found: Any, expected: Any) -> bool:

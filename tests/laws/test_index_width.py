@@ -5,7 +5,7 @@ At that length everything either works, its numbers those of SciPy, or says befo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -82,12 +82,7 @@ MAKERS: dict[str, Callable[[int], object]] = {
 }
 LENGTHS = st.sampled_from((2**31 - 1, 2**31, 2**32)) | st.integers(2**31 - 9, 2**31 + 9)
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=2, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two workers")
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,12 +29,7 @@ KINDS: dict[str, tuple[list[Any], list[str]]] = {
 }
 NUMBERS = st.lists(st.integers(0, 5), max_size=9)
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=2, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two workers")
 
 
 def column(kind: str, numbers: list[int], width: int) -> pd.Series:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,7 @@ import matnb as mn
 from matnb.errors import DTypeError
 from matnb.tables.summaries import Record
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
-    mn.stop()
-
+pytestmark = pytest.mark.session("interpreter")
 
 FRAME = pd.DataFrame(
     {

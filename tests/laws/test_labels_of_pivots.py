@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -31,12 +31,7 @@ OTHERS: dict[str, Callable[[Any], object]] = {
     "SpectralEmbedding": lambda A: mn.learn.SpectralEmbedding(1, affinity="precomputed").fit(A),
 }
 
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreter() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter")
 
 
 def pivot(edges: dict[str, list[Any]] = EDGES) -> mn.Pivot:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -42,12 +42,7 @@ ANY: dict[str, Call] = {
 
 REAL = ("minres", "lsqr", "lsmr", "lobpcg")  # for real matrices, or real right-hand sides
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1, engine="interpret"):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter")
 
 
 def _matrix(columns: int, dtype: str) -> sp.csr_array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -18,12 +17,7 @@ from matnb.graph.sssp import distances_along, tight_edges
 
 Graph = dict[tuple[int, int], float]
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("one thread")
 
 
 def path(*weights: float) -> sp.csr_array:

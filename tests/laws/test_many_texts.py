@@ -25,10 +25,7 @@ WAYS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def session():
-    with mn.start(engine="interpret"):
-        yield
+pytestmark = pytest.mark.session("interpreter")
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -34,12 +34,7 @@ REQUESTS: dict[str, Callable[[mn.DistArray], object]] = {
     "sum": lambda y: float(y.sum()),
 }
 
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[mn.session.Session]:
-    with mn.start(workers=1, threads=2, memo="off") as session:
-        yield session
-    mn.stop()
+pytestmark = pytest.mark.session("two threads", memo="off")
 
 
 @pytest.fixture

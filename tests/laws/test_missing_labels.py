@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,7 @@ from matnb.errors import DTypeError, OptionError
 X = np.random.default_rng(0).normal(size=(6, 2))
 TEXTS = ["no", "yes", None, "no", "yes", None]
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1):
-        yield
-    mn.stop()
-
+pytestmark = pytest.mark.session("one thread")
 
 GIVEN: dict[str, Any] = {
     "a list with None": TEXTS,

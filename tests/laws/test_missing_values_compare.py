@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,12 +32,7 @@ COLUMNS: dict[str, tuple[Any, Any]] = {
 }
 COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
 
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreter() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter")
 
 
 @pytest.mark.parametrize("kind", COLUMNS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import networkx as nx
 import numpy as np
@@ -37,12 +37,7 @@ ORDERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "LA": lambda values: -values, "SA": lambda values: values, "LM": lambda values: -abs(values),
 }  # fmt: skip
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("one thread")
 
 
 def adjacency(graph: nx.Graph) -> sp.csr_array:

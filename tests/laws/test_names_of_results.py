@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,7 @@ FRAME["price"] = [90.0, 120.0, 150.0, 80.0, 200.0, 110.0]
 FRAME["text"] = list("babaca")
 FRAME["ts"] = pd.to_datetime(["2024-01-01", "2024-02-01", "2024-01-03"] * 2)
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter")
 
 
 @pytest.mark.parametrize(

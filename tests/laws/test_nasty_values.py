@@ -202,15 +202,7 @@ def same(name: str, mine: Any, theirs: Any, is_complex: bool) -> bool:
         )
 
 
-@pytest.fixture(scope="module", params=["interpret", "threads"])
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    options: dict[str, Any] = {
-        "interpret": {"engine": "interpret"},
-        "threads": {"workers": 1, "threads": 2},
-    }[request.param]
-    with mn.start(**options):
-        yield request.param
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter", "two threads")
 
 
 def swept(
@@ -236,24 +228,24 @@ ACROSS = {
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
-def test_functions_across_blocks(engine: str, dtype: str) -> None:
+def test_functions_across_blocks(kind: str, dtype: str) -> None:
     calls = [call for call in named() if call.name in ACROSS]
-    failures = swept(calls, dtype, (7,), (2, None) if engine == "threads" else (1,))
+    failures = swept(calls, dtype, (7,), (2, None) if kind == "two threads" else (1,))
     assert not failures, "\n".join(failures)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_listed_function(engine: str, dtype: str, shape: tuple[int, ...]) -> None:
+def test_every_listed_function(kind: str, dtype: str, shape: tuple[int, ...]) -> None:
     counts = CUTS[:1]
-    if engine == "threads":
+    if kind == "two threads":
         counts = CUTS if dtype in ("float64", "complex128") and shape == (7,) else (3,)
     failures = swept(list(named()), dtype, shape, counts, 1)
     assert not failures, "\n".join(failures)
 
 
-def test_the_median_of_complex_numbers_is_nan_where_a_part_is(engine: str) -> None:
+def test_the_median_of_complex_numbers_is_nan_where_a_part_is() -> None:
     values = np.array([1 + 2j, complex(np.nan, 0), 0j, complex(0, np.inf), 1 - 2j])
     expected = quiet(lambda: np.nanmedian(values))
     for count in CUTS:
@@ -261,7 +253,7 @@ def test_the_median_of_complex_numbers_is_nan_where_a_part_is(engine: str) -> No
         np.testing.assert_array_equal(quiet(np.nanmedian(cut(values, count)).compute), expected)
 
 
-def test_interp_refuses_complex_places_and_ends_of_real_heights(engine: str) -> None:
+def test_interp_refuses_complex_places_and_ends_of_real_heights() -> None:
     x = cut(np.array([0.5, 1.5]), 2)
     for call in (
         lambda: np.interp(x + 1j, [0, 1], [2.0, 3.0]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,12 +27,7 @@ COLUMNS = {
     "meters and light years": (0.0, np.array([1.0, 1e16])),
 }
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def drawn(column: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,6 @@ import re
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -475,14 +474,10 @@ def test_files_of_a_folder_that_differ_say_so(tmp_path: Path) -> None:
         mn.sources.files(tmp_path, batch_size=1, nrows=1)
 
 
-@pytest.fixture(scope="module")
-def interpreted() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
-    mn.stop()
+INTERPRETED = pytest.mark.session("interpreter")
 
 
-@pytest.mark.usefixtures("interpreted")
+@INTERPRETED
 @pytest.mark.parametrize("sep", [",", ";"])
 @pytest.mark.parametrize("has_header", [True, False])
 @pytest.mark.parametrize("lengths", [(2, 2, 3, 2), (3, 3, 2, 3), (3, 3, 2, 4), (2, 3, 2, 1)])
@@ -504,7 +499,7 @@ def test_rows_of_several_lengths_are_read_as_the_error_says(
         np.testing.assert_array_equal(found.to_numpy(), whole)
 
 
-@pytest.mark.usefixtures("interpreted")
+@INTERPRETED
 def test_a_date_in_a_column_that_was_empty_so_far(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     for day, said in (

@@ -62,11 +62,7 @@ OPERATORS = [
 # numbers of ticks, and compares durations with an Int64 of them.
 OWN = [(name, two) for name in ("zoned",) for two in ("Timestamp", "datetime64", "datetime", "the last time")]
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session():
-    with mn.start(engine="interpret"):
-        yield
+pytestmark = pytest.mark.session("interpreter")
 
 
 def plain(found):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,7 @@ RNG = np.random.default_rng(2)
 X = RNG.normal(size=(N, P))
 Y = X @ RNG.normal(size=P) + RNG.normal(size=N)
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def learner(**options: Any) -> Any:

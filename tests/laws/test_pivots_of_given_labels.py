@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,12 +23,7 @@ POOLS: dict[str, list[Any]] = {
 OTHERS = {"text": ["zz"], "whole": [5], "floats": [7.25], "times": [pd.Timestamp("1999-01-01")]}
 DTYPES = {"text": "str", "whole": "Int64", "floats": "float64", "times": "datetime64[us]"}
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=2, processes=False):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two workers")
 
 
 @st.composite

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from matnb.balance.partition import cuts_for
 from matnb.balance.situation import Profile
 from matnb.blocks.formats import Csr, block_from
 from matnb.io.source import ROW_ENTRIES
-from matnb.lazy.array import expression_of
+from matnb.lazy.handles import expression_of
 from matnb.program.place import SMALL_BYTES, default_layout
 from matnb.program.plan import Workers
 
@@ -101,12 +101,7 @@ PROGRAMS: dict[str, Callable[[mn.DistArray], mn.DistArray]] = {
     ],
 }
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=2, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two workers")
 
 
 def peak_of(work: Callable[[], object]) -> int:

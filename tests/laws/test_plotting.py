@@ -6,7 +6,7 @@ import inspect
 import io
 import itertools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from matnb.lazy import evaluator as hook
 from matnb.lazy.element_reads import CHUNK_BYTES
 
 pytestmark = [
+    pytest.mark.session("two workers"),
     # Of matplotlib's own, with NumPy's arrays too.
     pytest.mark.filterwarnings("ignore::DeprecationWarning:matplotlib"),
     pytest.mark.filterwarnings("ignore::UserWarning:matplotlib"),
@@ -105,14 +106,6 @@ CASES = [
     case("text", ONE, TWO, draw=lambda ax, a, b: ax.text(a, b, f"{a:.2f}")),
     case("annotate", np.array([1.0, 2.0]), draw=lambda ax, a: ax.annotate("here", a)),
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    """Start a session on threads."""
-    with mn.start(workers=2, threads=1):
-        yield
-    mn.stop()
 
 
 # What is drawn: all numbers of all artists.

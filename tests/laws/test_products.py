@@ -33,14 +33,7 @@ DTYPES = (
 )
 
 
-@pytest.fixture(scope="module", params=["interpret", "workers"])
-def session(request: pytest.FixtureRequest) -> Iterator[str]:
-    options: dict[str, Any] = {
-        "interpret": {"engine": "interpret"}, "workers": {"workers": 2, "threads": 1},
-    }[request.param]  # fmt: skip
-    with mn.start(**options):
-        yield request.param
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter", "two workers")
 
 
 def lines(dtype: str) -> np.ndarray:
@@ -84,11 +77,11 @@ def _multiplied_at(xp: Any, x: Any) -> Any:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_of_real_numbers_have_numpys_bits(session: str, dtype: str) -> None:
+def test_of_real_numbers_have_numpys_bits(kind: str, dtype: str) -> None:
     expected, found, texts = [], [], []
     array = lines(dtype)
     for name, call in calls(dtype):
-        for count in CUTS if session == "workers" else CUTS[:1]:
+        for count in CUTS if kind == "workers" else CUTS[:1]:
             with np.errstate(all="ignore"):
                 expected.append(call(np, array.copy()))
             found.append(call(mn, cut(array, count)))
@@ -103,7 +96,7 @@ def test_of_real_numbers_have_numpys_bits(session: str, dtype: str) -> None:
         np.testing.assert_array_equal(np.signbit(mine)[numbers], np.signbit(theirs)[numbers], err_msg=text)
 
 
-def test_of_complex_numbers_are_numpys(session: str) -> None:
+def test_of_complex_numbers_are_numpys() -> None:
     rng = np.random.default_rng(3)
     expected, found, texts = [], [], []
     for _ in range(4):
@@ -121,7 +114,7 @@ def test_of_complex_numbers_are_numpys(session: str) -> None:
 
 
 @pytest.mark.parametrize("axis", [0, 1, None])
-def test_of_sparse_arrays_meet_absent_zeros_at_their_places(session: str, axis: int | None) -> None:
+def test_of_sparse_arrays_meet_absent_zeros_at_their_places(axis: int | None) -> None:
     dense = np.array(
         [[np.inf, 0, 1e200, 1], [1e200, 1e200, 0, 1], [0, 1e200, 1e200, 1], [1e-300, 1e200, 1e200, 1]]
     )
@@ -136,7 +129,7 @@ def test_of_sparse_arrays_meet_absent_zeros_at_their_places(session: str, axis: 
         np.testing.assert_array_equal(mine, stored)
 
 
-def test_by_label_go_on_from_block_to_block(session: str) -> None:
+def test_by_label_go_on_from_block_to_block() -> None:
     values = np.array([1e-300, 0.0, 1e200, 1e200, 1e200, 1e200, 3.0, -0.0])
     labels = np.array([0, 1, 0, 1, 0, 1, 0, 1])
     found = [mn.scatter_reduce(cut(values, count), mn.asarray(labels), 3, "times") for count in CUTS]
@@ -144,7 +137,7 @@ def test_by_label_go_on_from_block_to_block(session: str) -> None:
         np.testing.assert_array_equal(mine, [1e-300 * 1e200 * 1e200 * 3, 0.0, 1.0])
 
 
-def test_of_groups_go_on_from_part_to_part(session: str) -> None:
+def test_of_groups_go_on_from_part_to_part() -> None:
     values = np.array([1e-300, 0.0, 1e200, 1e200, 1e200, 1e200, 3.0, -0.0])
     keys = np.array([0.5, 7e9, 0.5, 7e9, 0.5, 7e9, 0.5, 7e9])
     for count in CUTS:
@@ -152,7 +145,7 @@ def test_of_groups_go_on_from_part_to_part(session: str) -> None:
         np.testing.assert_array_equal(mine, [1e-300 * 1e200 * 1e200 * 3, 0.0])
 
 
-def test_inside_a_loop_are_those_outside(session: str) -> None:
+def test_inside_a_loop_are_those_outside() -> None:
     values = np.array([1e-300, 1e200, 1e200, 3.0])
 
     def step(x: mn.DistArray) -> mn.DistArray:

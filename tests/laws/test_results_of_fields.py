@@ -6,7 +6,7 @@ import importlib
 import inspect
 import operator
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -104,11 +104,7 @@ USES: dict[str, Callable[[Any], object]] = {
     "indexed by a text": lambda r: r["no field"],
 }
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1):
-        yield
+pytestmark = pytest.mark.session("one thread")
 
 
 @pytest.fixture(scope="module")

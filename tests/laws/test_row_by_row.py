@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -36,12 +35,7 @@ MODELS: dict[str, tuple[str, np.ndarray, dict[str, Any]]] = {
     ),
 }  # fmt: skip
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def learned(model: Any) -> list[np.ndarray]:

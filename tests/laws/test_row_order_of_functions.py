@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,7 @@ import sklearn.utils
 import matnb as mn
 from matnb.errors import ShapeError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
-    mn.stop()
-
+pytestmark = pytest.mark.session("interpreter")
 
 FRAME = pd.DataFrame(
     {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,13 +12,7 @@ import matnb as mn
 from laws.test_joins import KINDS, NUMBERS, check, column, cut, values
 from matnb.errors import ColumnError, DTypeError, OptionError, UnsupportedError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=2, threads=1):
-        yield
-    mn.stop()
-
+pytestmark = pytest.mark.session("two workers")
 
 KIND = st.sampled_from(list(KINDS))
 

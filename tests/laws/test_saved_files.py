@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +48,7 @@ VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    """One small session."""
-    mn.start(workers=1, threads=2)
-    yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 @st.composite

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -51,12 +50,7 @@ EXCEPTIONS: dict[str, tuple[Any, set[str]]] = {
     "SpectralEmbedding": (mn.learn.SpectralEmbedding(), set()),
 }
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("one thread")
 
 
 @pytest.mark.slow

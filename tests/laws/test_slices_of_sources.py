@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -65,11 +65,7 @@ def test_a_part_of_a_source_has_the_bits_that_it_has_there(name: str, data: st.D
     assert found.tobytes() == np.ascontiguousarray(expected).tobytes()
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
-    with mn.start(workers=1, threads=2, memory_limit=LIMIT) as started:
-        yield started
-    mn.stop()
+TWO_THREADS = pytest.mark.session("two threads", memory_limit=LIMIT)
 
 
 def projected(session: Session, call: Callable[[], Any]) -> int:
@@ -93,6 +89,7 @@ LARGE: dict[str, Callable[[], mn.DistArray]] = {
 PARTS = (np.s_[:100, :100], np.s_[7], np.s_[-3:, ::-2], np.s_[20:25, 3])
 
 
+@TWO_THREADS
 @pytest.mark.parametrize("name", LARGE)
 @pytest.mark.parametrize("part", PARTS, ids=str)
 def test_a_part_of_a_large_source_takes_what_it_takes_alone(session, name, part) -> None:
@@ -101,6 +98,7 @@ def test_a_part_of_a_large_source_takes_what_it_takes_alone(session, name, part)
     assert session.stored(x._expression) is None
 
 
+@TWO_THREADS
 def test_a_source_that_fits_is_made_once_its_parts_have_cost_as_much(session) -> None:
     x = mn.random.default_rng(3).random((1000, 1000), blocks=(8, 1))
     sums = [float(x[start : start + 400].sum()) for start in (0, 1, 2, 3)]
@@ -134,6 +132,7 @@ WAYS: dict[str, Callable[[Session, mn.DistArray], Any]] = {
 }
 
 
+@TWO_THREADS
 @pytest.mark.parametrize("way", WAYS)
 def test_all_ways_of_asking_for_a_value_stream(session, way) -> None:
     mn.memo.clear()
@@ -142,6 +141,7 @@ def test_all_ways_of_asking_for_a_value_stream(session, way) -> None:
     assert float(found) == pytest.approx(COUNT / 2, rel=1e-3)
 
 
+@TWO_THREADS
 def test_what_fits_in_finer_blocks_says_so(session) -> None:
     coarse = mn.random.default_rng(7).random(COUNT, blocks=2)
     with pytest.raises(TooLargeError, match=r"in finer blocks it fits: give blocks=\d+ or more"):
@@ -152,6 +152,7 @@ def test_what_fits_in_finer_blocks_says_so(session) -> None:
     float(mn.random.default_rng(7).random(COUNT, blocks=40).sum())
 
 
+@TWO_THREADS
 def test_of_what_nobody_reads_nothing_is_made(session) -> None:
     y = mn.random.default_rng(9).random((500, 500)).persist()
 

@@ -27,13 +27,7 @@ WAY = "call .compute()"
 LOOKS: tuple[Callable[[Any], object], ...] = (repr, str, format, lambda x: x._repr_mimebundle_())
 KINDS = ["float64", "float32", "int64", "uint8", "bool", "complex128"]
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[mn.session.Session]:
-    """Start a session on threads."""
-    with mn.start(workers=2, threads=1) as session:
-        yield session
-    mn.stop()
+pytestmark = pytest.mark.session("two workers")
 
 
 @pytest.fixture

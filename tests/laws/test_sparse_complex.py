@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +27,7 @@ def some(dtype: type, rows: int = ROWS, columns: int = COLUMNS) -> np.ndarray:
     return ((parts[0] + 1j * parts[1]) / 16 * (RANDOM.random((rows, columns)) < 0.3)).astype(dtype)
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[None]:
-    with mn.start(workers=2, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two workers")
 
 
 def outcome(call: Callable[..., object], *given: object) -> object:
@@ -46,7 +42,6 @@ def array(value: object) -> np.ndarray:
     return np.asarray(value.todense() if hasattr(value, "todense") else value)
 
 
-@pytest.mark.usefixtures("session")
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")  # of NumPy's astype and histogram
 @pytest.mark.parametrize("dtype", [np.complex128, pytest.param(np.complex64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("group", GROUPS)
@@ -79,7 +74,6 @@ def test_functions(group: str, dtype: type):
             )
 
 
-@pytest.mark.usefixtures("session")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_products(dtype: type):
     A, B, S = some(dtype, 9, 9), some(dtype, 9, 9), some(dtype, 9, 9)
@@ -117,7 +111,6 @@ def test_products(dtype: type):
     assert hasattr(found[0], "todense")
 
 
-@pytest.mark.usefixtures("session")
 @pytest.mark.parametrize("semiring", SEMIRINGS_WITH_LOOPS)
 def test_semirings_of_complex_numbers_work_or_are_refused_when_recorded(semiring: str):
     A, B = some(np.complex128, 6, 6), some(np.complex128, 6, 6)
@@ -141,7 +134,6 @@ def test_semirings_of_complex_numbers_work_or_are_refused_when_recorded(semiring
 SYMMETRIES = ("general", "symmetric", "hermitian", "skew-symmetric")
 
 
-@pytest.mark.usefixtures("session")
 @pytest.mark.parametrize("symmetry", SYMMETRIES)
 @pytest.mark.parametrize("layout", ["coordinate", "array"])
 def test_matrix_market_files_are_read_as_by_scipy(tmp_path: Path, layout: str, symmetry: str):
@@ -161,7 +153,6 @@ def test_matrix_market_files_are_read_as_by_scipy(tmp_path: Path, layout: str, s
     assert np.array_equal(array(found.compute()), array(scipy.io.mmread(path)))
 
 
-@pytest.mark.usefixtures("session")
 @pytest.mark.parametrize("is_sparse", [True, False])
 def test_matrix_market_files_are_written_for_scipy(tmp_path: Path, is_sparse: bool):
     A = some(np.complex128, 9, 7) * np.pi
@@ -175,7 +166,6 @@ def test_matrix_market_files_are_written_for_scipy(tmp_path: Path, is_sparse: bo
         assert np.array_equal(one.imag, A.imag, equal_nan=True)
 
 
-@pytest.mark.usefixtures("session")
 def test_bad_complex_files_are_refused(write_text: Callable[[str], Path]):
     for text, reason in (
         ("complex general\n2 2 1\n1 1 1.0\n", "3 columns where 4"),

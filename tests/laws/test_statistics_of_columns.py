@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,12 +57,7 @@ MADE: dict[str, Callable[[Any], Any]] = {
 }
 OF_NUMPY = (np.sum, np.prod, np.mean, np.std, np.var, np.min, np.max, np.cumsum, np.cumprod)
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 @st.composite

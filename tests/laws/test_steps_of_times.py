@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -15,13 +14,7 @@ import matnb as mn
 
 BERLIN = "Europe/Berlin"
 
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreter() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
-    mn.stop()
-
+pytestmark = pytest.mark.session("interpreter")
 
 LETTERS = ["D", "h", "min", "s", "ms", "W", "MS", "ME", "QS", "QE", "YS", "YE"]
 ANCHORED = ["W-SAT", "W-WED", "QE-FEB", "QS-FEB", "YE-MAR", "YS-APR"]

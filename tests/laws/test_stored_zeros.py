@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,12 +38,7 @@ RULES: dict[str, Callable[[Any, Any], Any]] = {
     "with rows of it": lambda A, B: (A - A)[:3] + B[:3],
 }
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2, processes=False):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def drawn() -> st.SearchStrategy[Matrix]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,12 +23,7 @@ WIDTHS = [
 ]
 ROWS, COLUMNS = np.array([0, 0, 1, 1, 2, 0]), np.array([5, 5, 6, 6, 5, 5])
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def extremes(dtype: str) -> np.ndarray:

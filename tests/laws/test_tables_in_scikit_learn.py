@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import joblib
@@ -39,12 +39,7 @@ from matnb.errors import IndexingError, OptionError, UnsupportedError
 
 N = 90
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=2, processes=False):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two workers")
 
 
 @pytest.fixture(scope="module")

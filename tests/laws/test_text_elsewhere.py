@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,7 @@ from hypothesis import strategies as st
 import matnb as mn
 from matnb.errors import OptionError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    mn.start(processes=False)
-    yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 TEXTS = st.lists(st.one_of(st.none(), st.text(max_size=4)), min_size=1, max_size=6)

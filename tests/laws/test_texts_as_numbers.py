@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,7 @@ SMALL = settings(max_examples=12)
 MISSING = st.sampled_from([None, "", "NA", "n/a", " "])
 
 
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    """One small session."""
-    mn.start(workers=1, threads=2)
-    yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def column(texts: list[Any]) -> Any:

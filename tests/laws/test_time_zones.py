@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -29,12 +28,7 @@ ZONES = [
 FIELDS = ["year", "month", "day", "hour", "minute", "second", "weekday"]
 SECONDS = st.integers(-5_000_000_000, 7_000_000_000)  # 1811 to 2191
 
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreter() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter")
 
 
 def zoned(seconds: list[int | None], zone: str, unit: str = "us") -> pd.Series:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import networkx as nx
 import numpy as np
@@ -12,12 +12,7 @@ import scipy.sparse as sp
 import matnb as mn
 from matnb.errors import OptionError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("one thread")
 
 
 def drawn(seed: int = 0, n: int = 20) -> sp.csr_array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -25,12 +25,7 @@ MASKS = {
     "sparse": np.arange(ROWS * COLUMNS).reshape(ROWS, COLUMNS) % 3 == 0,
 }
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter")
 
 
 def elements(dtype: str, special: float) -> np.ndarray:

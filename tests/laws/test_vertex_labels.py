@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +62,7 @@ MADE: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "no labels": (lambda A: A.without_labels() + 1, None),
 }
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2, processes=False):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 @pytest.fixture

@@ -76,13 +76,7 @@ REFUSED_WAYS: dict[str, Way] = {
     "float": float,
 }
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[mn.session.Session]:
-    """Start a session that lets a megabyte come into this process."""
-    with mn.start(workers=1, threads=1, compute_limit=LIMIT) as session:
-        yield session
-    mn.stop()
+pytestmark = pytest.mark.session("one thread", compute_limit=LIMIT)
 
 
 @contextmanager

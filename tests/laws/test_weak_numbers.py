@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from types import ModuleType
 from typing import Any
@@ -44,12 +44,7 @@ OTHERS: dict[str, object] = {
     **{f"NumPy's {name}": np.dtype(name).type(1) for name in DTYPES},
 }
 
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreter() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter")
 
 
 def _changed(change: Callable[[Any, Any, Any], object]) -> Call:

@@ -21,7 +21,6 @@ from matnb.blocks.foreign import bytes_elsewhere
 from matnb.errors import MatnbError, TooLargeError
 from matnb.lazy import limits
 from matnb.learn import KMeans, LogisticRegression, Ridge
-from matnb.session import Session
 from matnb.sources import memory
 
 LIMIT = 1_000_000
@@ -113,13 +112,10 @@ def _one_thread() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
-    with mn.start(workers=1, threads=1, compute_limit=LIMIT) as started:
-        yield started
-    mn.stop()
+ONE_THREAD = pytest.mark.session("one thread", compute_limit=LIMIT)
 
 
+@ONE_THREAD
 @pytest.mark.parametrize("name", ELSEWHERE)
 @pytest.mark.parametrize("way", ["asarray", "sum", "concatenate"])
 def test_what_is_elsewhere_is_refused_unread_with_sizes_and_ways(session, name: str, way: str) -> None:
@@ -129,12 +125,14 @@ def test_what_is_elsewhere_is_refused_unread_with_sizes_and_ways(session, name: 
         WAYS[way](ELSEWHERE[name]())
 
 
+@ONE_THREAD
 @pytest.mark.parametrize("way", WAYS)
 def test_no_way_in_is_open(session, way: str) -> None:
     with pytest.raises(TooLargeError, match=r"dask Array .*4 MB, over the limit"):
         WAYS[way](graph())
 
 
+@ONE_THREAD
 def test_a_dask_operand_is_refused_on_either_side(session) -> None:
     X = mn.ones(COUNT)
     for call in (lambda: X + graph(), lambda: graph() + X):
@@ -155,6 +153,7 @@ def in_zarr(folder: Path) -> Any:
     return zarr.open(str(folder / "x.zarr"), mode="r")
 
 
+@ONE_THREAD
 @pytest.mark.parametrize("make", [in_hdf5, in_zarr])
 def test_real_datasets_are_within_the_limit(
     session, make: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -168,6 +167,7 @@ def test_real_datasets_are_within_the_limit(
     np.testing.assert_array_equal(mn.asarray(dataset).compute(), np.arange(float(COUNT)))
 
 
+@ONE_THREAD
 def test_lengths_that_follow_from_values_are_counted_first(session) -> None:
     x = da.arange(COUNT, chunks=100_000)
     few = x[x < 10]
@@ -177,6 +177,7 @@ def test_lengths_that_follow_from_values_are_counted_first(session) -> None:
     assert np.isnan(few.shape[0]), "the user's array is as it was"
 
 
+@ONE_THREAD
 def test_frames_of_dask_are_refused(session) -> None:
     frame = dd.from_pandas(pd.DataFrame({"a": np.arange(COUNT), "b": 1.0}), npartitions=3)
     for one in (frame, frame["a"]):
@@ -185,12 +186,14 @@ def test_frames_of_dask_are_refused(session) -> None:
     assert mn.asarray(frame.partitions[0].head(5)).shape == (5, 2)
 
 
+@ONE_THREAD
 def test_what_is_small_comes_in(session) -> None:
     np.testing.assert_array_equal(mn.asarray(da.arange(10, chunks=3)).compute(), np.arange(10))
     np.testing.assert_array_equal((mn.ones(10) + Dataset((10,), (5,))).compute(), np.full(10, 2.0))
     assert mn.asarray([da.ones(3), da.zeros(3)]).shape == (2, 3)
 
 
+@ONE_THREAD
 def test_what_is_here_is_never_refused(session, tmp_path) -> None:
     values = np.ones(COUNT)
     np.save(tmp_path / "x.npy", values)
@@ -215,6 +218,7 @@ def test_what_is_here_is_never_refused(session, tmp_path) -> None:
     assert mn.asarray(sp.eye_array(COUNT, format="csr")).sparse
 
 
+@ONE_THREAD
 def test_the_limit_is_that_of_the_session(session) -> None:
     with mn.start(workers=1, threads=1, compute_limit=4 * COUNT * 8):
         assert mn.asarray(da.ones(COUNT)).shape == (COUNT,)

@@ -20,7 +20,7 @@ from magics.conftest import bare_shell, shell
 
 import matnb as mn
 from laws.function_reads import NOT_FOLLOWED, READS, files_of
-from matnb.lazy.functions.portable import named_by
+from matnb.lazy.portable import named_by
 
 HEAD = "import functools, dataclasses, enum\nimport numpy as np\n"
 __all__ = ["bare_shell", "shell"]  # fixtures
@@ -65,12 +65,10 @@ def loaded(texts: dict[str, str]) -> types.ModuleType:
     return sys.modules["mod"]
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[mn.session.Session]:
-    with mn.start(workers=2, threads=1) as running:
-        yield running
+TWO_WORKERS = pytest.mark.session("two workers")
 
 
+@TWO_WORKERS
 @pytest.mark.parametrize("read", READS)
 def test_what_was_edited_is_computed_again(read: str, files: Path, session: mn.session.Session) -> None:
     texts = files_of(READS[read])
@@ -91,6 +89,7 @@ def test_what_was_edited_is_computed_again(read: str, files: Path, session: mn.s
     assert mn.reduce_blocks(loaded(texts).total, x, combine=np.add).expression is first.expression
 
 
+@TWO_WORKERS
 def test_what_was_changed_in_memory_is_computed_again(files: Path, session: mn.session.Session) -> None:
     texts = {
         "other": "class Rate:\n    rate = NUMBER\ndef helper(x): return x * Rate.rate",
@@ -145,6 +144,7 @@ def made_by(fn: Callable[..., object]) -> dict[str, Callable[[], object]]:
     }
 
 
+@TWO_WORKERS
 @pytest.mark.parametrize("caller", made_by(np.sum))
 def test_every_way_in_follows_what_a_function_reads(
     caller: str, files: Path, session: mn.session.Session
@@ -165,6 +165,7 @@ def test_every_way_in_follows_what_a_function_reads(
     np.testing.assert_array_equal(np.asarray(made[0] if isinstance(made, tuple) else made), expected[2])
 
 
+@TWO_WORKERS
 def test_selected_entries_follow_what_a_function_reads(files: Path, session: mn.session.Session) -> None:
     texts = {"mod": "LEAST = NUMBER\ndef total(row, column, value): return value >= LEAST"}
     A = mn.asarray(sp.csr_array(np.arange(9.0).reshape(3, 3) + 0.5))
@@ -173,6 +174,7 @@ def test_selected_entries_follow_what_a_function_reads(files: Path, session: mn.
         assert A.select(loaded(texts).total).nnz == 9 - number
 
 
+@TWO_WORKERS
 @pytest.mark.parametrize("read", NOT_FOLLOWED)
 def test_what_cannot_be_followed_is_not_remembered_and_explain_says_so(
     read: str, files: Path, session: mn.session.Session
@@ -220,7 +222,7 @@ def test_a_worker_process_calls_the_edited_version(files: Path) -> None:
 @pytest.mark.slow
 def test_names_are_the_same_in_another_process(files: Path) -> None:
     script = (
-        "import sys, hashlib, importlib\nfrom matnb.lazy.functions.portable import named_by\n"
+        "import sys, hashlib, importlib\nfrom matnb.lazy.portable import named_by\n"
         "for name in sys.argv[1:]:\n"
         "    print(hashlib.sha256(named_by(importlib.import_module(name).total).code).hexdigest())\n"
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,11 +18,7 @@ sliding_window_view = np.lib.stride_tricks.sliding_window_view
 REDUCTIONS = ("sum", "prod", "min", "max", "any", "all", "mean", "std", "var")
 
 
-@pytest.fixture(scope="module")
-def workers() -> Iterator[None]:
-    with mn.start(workers=2, threads=1):
-        yield
-    mn.stop()
+TWO_WORKERS = pytest.mark.session("two workers")
 
 
 def projected(array: mn.DistArray) -> int:
@@ -44,6 +38,7 @@ def test_reductions_of_windows_take_memory_by_the_array_and_not_by_the_windows(n
     )  # which is refused where it does not fit
 
 
+@TWO_WORKERS
 @settings(max_examples=20)
 @given(
     st.integers(1, 40),
@@ -53,7 +48,7 @@ def test_reductions_of_windows_take_memory_by_the_array_and_not_by_the_windows(n
     st.integers(8, 20),
 )
 def test_a_convolution_has_numpys_bits_however_its_arrays_are_cut(
-    workers: None, size: int, weights: int, dtype: str, blocks: int, most: int
+    size: int, weights: int, dtype: str, blocks: int, most: int
 ) -> None:
     rng = np.random.default_rng(size * weights)
     a, v = ((10 * rng.normal(size=one)).astype(dtype) for one in (size, weights))
@@ -70,11 +65,10 @@ def test_a_convolution_has_numpys_bits_however_its_arrays_are_cut(
         np.testing.assert_allclose(several, expected, 1e-4, 1e-4)
 
 
+@TWO_WORKERS
 @settings(max_examples=6)
 @given(st.integers(2, 60), st.data())
-def test_reductions_of_windows_have_the_same_bits_for_any_cuts(
-    workers: None, size: int, data: st.DataObject
-) -> None:
+def test_reductions_of_windows_have_the_same_bits_for_any_cuts(size: int, data: st.DataObject) -> None:
     x = np.random.default_rng(size).normal(size=(size, 3))
     length = data.draw(st.integers(1, size))
     cuts = (1, 2, min(7, size))

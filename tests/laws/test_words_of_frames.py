@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,7 @@ from matplotlib.figure import Figure
 import matnb as mn
 from matnb.errors import ArgumentError, FileContentWarning, LostWriteWarning, MatnbError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    mn.start(processes=False)
-    yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 ROWS = st.lists(

@@ -11,9 +11,9 @@ from results import check
 
 import matnb as mn
 from matnb.errors import DTypeError, ShapeError
-from matnb.lazy.array import expression_of, live_expressions
+from matnb.lazy.handles import expression_of, live_expressions
 
-pytestmark = pytest.mark.usefixtures("interpreter")
+pytestmark = pytest.mark.session("interpreter")
 
 
 def test_in_place_addition_after_a_sum():

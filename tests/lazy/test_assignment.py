@@ -13,10 +13,10 @@ from results import value
 
 import matnb as mn
 from matnb.errors import DTypeError, IndexingError, NotScalarError, ShapeError, UnsupportedError
+from matnb.lazy.array import Selection
 from matnb.lazy.evaluator import looking_only
-from matnb.lazy.indexing.getitem import Selection
 
-pytestmark = pytest.mark.usefixtures("interpreter")  # what booleans pick is counted
+pytestmark = pytest.mark.session("interpreter")  # what booleans pick is counted
 SHAPES = [(6,), (4, 3), (1, 5), (2, 3, 2), (0, 2)]
 
 

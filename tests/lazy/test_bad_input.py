@@ -18,7 +18,7 @@ from matnb.errors import (
     UnsupportedError,
 )
 
-pytestmark = pytest.mark.usefixtures("interpreter")
+pytestmark = pytest.mark.session("interpreter")
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,7 @@ from matnb.ops.contracting import Contract
 
 LETTERS = "ijklm"
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session():
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 @st.composite

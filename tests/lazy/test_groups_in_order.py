@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,7 @@ RUNNING = ("cumsum", "cumprod", "cummin", "cummax")
 OF_GROUPS = ("first", "last", "median", "nunique", "argmin", "argmax")
 PANDAS = {"argmin": "idxmin", "argmax": "idxmax"}
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=3, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("three workers")
 
 
 def keys_of(kind: str, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -14,7 +14,8 @@ import matnb as mn
 from matnb.expr.control import Loop
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
-from matnb.lazy.array import DistArray, live_expressions, renew
+from matnb.lazy.array import DistArray
+from matnb.lazy.handles import live_expressions, renew
 from matnb.lazy.loop_rolling import repetitions, roll, rolled
 from matnb.lazy.recording import Recording, recording, resumed
 from matnb.ops.interpret import interpret

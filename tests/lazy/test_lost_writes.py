@@ -13,7 +13,7 @@ import scipy.ndimage
 import matnb as mn
 from matnb.errors import DTypeError, LostWriteWarning, UnsupportedError
 
-pytestmark = pytest.mark.usefixtures("interpreter")
+pytestmark = pytest.mark.session("interpreter")
 LOST = [
     "q[1][2] = 4",
     "q[1][2] += 4",

@@ -6,19 +6,13 @@ import builtins
 import copy
 import io
 import pickle
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 import matnb as mn
 
-
-@pytest.fixture(autouse=True, scope="module")
-def session() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter")
 
 
 def test_names_are_listed_and_resolve() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import matnb as mn
 from matnb.errors import DTypeError
-from matnb.lazy.array import live_expressions
+from matnb.lazy.handles import live_expressions
 from matnb.lazy.operators import Operators
 from matnb.lazy.recording import recording
 

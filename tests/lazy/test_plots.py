@@ -18,17 +18,10 @@ from matnb.errors import DTypeError, ShapeError
 from matnb.pictures.imbalance import imbalance
 from matnb.pictures.plots import draw_history
 
-pytestmark = pytest.mark.usefixtures("session")
+pytestmark = pytest.mark.session("two workers")
 RANDOM = np.random.default_rng(0)
 MATRIX = sp.random_array((1000, 300), density=0.01, format="csr", rng=2)
 SERIES = RANDOM.normal(size=(30_011, 2))
-
-
-@pytest.fixture(scope="module")
-def session():
-    with mn.start(workers=2, threads=1) as session:
-        yield session
-    mn.stop()
 
 
 def density(ax):
@@ -84,8 +77,8 @@ def test_entries_stay_on_the_workers(session):
     A = mn.asarray(sp.random_array((20_000, 20_000), density=1e-3, format="csr", rng=0), blocks=4)
     fetched = []
     with pytest.MonkeyPatch.context() as patch:
-        gather = session._engine.gather
-        patch.setattr(session._engine, "gather", lambda *one: fetched.append(one) or gather(*one))
+        gather = session._engine.blocks.gather
+        patch.setattr(session._engine.blocks, "gather", lambda *one: fetched.append(one) or gather(*one))
         ax = mn.spy(A, ax=Figure().subplots())
     assert sum(getattr(one[0][0], "nbytes", 0) for one in fetched) <= 256 * 256 * 8
     assert density(ax).sum() > 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,7 @@ import matnb as mn
 COUNT = 40_000
 LEAST = 1e-4  # a p-value of a right sampler is below it once in ten thousand seeds; seeds are fixed
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=3, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("three workers")
 
 
 def draw(name: str, *parameters: Any, size: Any = COUNT, seed: int = 7, **options: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,7 @@ from hypothesis import strategies as st
 import matnb as mn
 from matnb.expr.traverse import topological
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=3, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("three workers")
 
 
 def value(array: Any) -> np.ndarray:

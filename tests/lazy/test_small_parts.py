@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -15,10 +15,7 @@ TIMES = np.arange(4.0)
 FIELD = np.random.default_rng(0).standard_normal((4, 40, 80))
 
 
-@pytest.fixture(autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
+pytestmark = pytest.mark.session("interpreter")
 
 
 def elements(f: mn.DistArray) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,7 @@ import matnb as mn
 
 NAMES = ("expit", "log_expit", "entr", "gammaln", "erf", "erfinv", "logit")  # psi goes steps of its own
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=3, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("three workers")
 
 
 def value(array: Any) -> Any:

@@ -13,7 +13,7 @@ from results import check, value
 import matnb as mn
 from matnb.errors import DTypeError
 
-pytestmark = pytest.mark.usefixtures("interpreter")
+pytestmark = pytest.mark.session("interpreter")
 
 KINDS = [np.dtype(kind) for kind in "?bBhHiIlLefdFD"]
 SCALARS = [

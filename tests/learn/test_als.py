@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -36,11 +35,7 @@ def ratings(dtype: type = np.float64) -> sp.csr_array:
     return R
 
 
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def row_by_row(R: sp.csr_array, Y: np.ndarray, c: float, a: float | None) -> np.ndarray:

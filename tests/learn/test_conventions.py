@@ -24,13 +24,7 @@ import matnb as mn
 from matnb.errors import DTypeError, NotFittedError, OptionError, ShapeError, TooLargeError, UnsupportedError
 from matnb.learn.estimator import Estimator
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session():
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
-
+pytestmark = pytest.mark.session("two threads")
 
 ESTIMATORS = [one for one in vars(mn.learn).values() if inspect.isclass(one) and issubclass(one, Estimator)]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -24,12 +22,7 @@ ATTRIBUTES = (
     "components_", "explained_variance_", "explained_variance_ratio_", "mean_", "singular_values_",
 )  # fmt: skip
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def check_same(found, expected, names, tolerance=1e-8):

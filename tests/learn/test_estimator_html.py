@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from xml.etree import ElementTree
 
 import numpy as np
@@ -10,12 +9,7 @@ import pytest
 
 import matnb as mn
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1, processes=False):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("one thread")
 
 
 def cells(estimator: object) -> dict[str, str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,12 +12,7 @@ from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError
 R = sp.random_array((40, 15), density=0.2, rng=np.random.default_rng(2), format="csr")
 R.data = np.ceil(5 * R.data)
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def test_likenesses_are_products_of_items() -> None:

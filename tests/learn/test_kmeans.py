@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +22,7 @@ from matnb.learn.cluster.starts import starting_centers
 
 BLOBS, _ = make_blobs(300, 5, centers=4, cluster_std=2.0, random_state=3)
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 @pytest.fixture(scope="module")

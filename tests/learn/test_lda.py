@@ -53,11 +53,7 @@ class FromTheSame(Peer):
         self.random_state_ = None
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+TWO_THREADS = pytest.mark.session("two threads")
 
 
 def documents(seed: int = 0, count: int = 30) -> sp.csr_array:
@@ -111,7 +107,7 @@ OPTIONS = {
 }
 
 
-@pytest.mark.usefixtures("session")
+@TWO_THREADS
 class TestAsScikitLearn:
     @pytest.mark.parametrize("name", OPTIONS)
     @pytest.mark.parametrize("form", [sp.csr_array, sp.csr_array.toarray], ids=["sparse", "dense"])
@@ -165,7 +161,7 @@ class TestAsScikitLearn:
         np.testing.assert_allclose(ours.fit(X).components_.compute(), peer.fit(X).components_, atol=1e-5)
 
 
-@pytest.mark.usefixtures("session")
+@TWO_THREADS
 class TestDocuments:
     def test_a_document_is_done_for_itself(self):
         X = documents()
@@ -188,7 +184,7 @@ class TestDocuments:
         assert np.all(np.diff(bounds) < 0)
 
 
-@pytest.mark.usefixtures("session")
+@TWO_THREADS
 class TestRefusals:
     @pytest.mark.parametrize(
         ("X", "error", "message"),
@@ -241,7 +237,7 @@ class TestRefusals:
                 getattr(model, method)(np.ones((2, 3)))
 
 
-@pytest.mark.usefixtures("session")
+@TWO_THREADS
 class TestSources:
     ONLINE = {"learning_method": "online", "batch_size": 8, "max_iter": 3, "random_state": 0}
 
@@ -292,7 +288,7 @@ def news(test_data: Path) -> tuple[sp.csr_array, list[str]]:
 
 
 @pytest.mark.slow  # fits of real documents
-@pytest.mark.usefixtures("session")
+@TWO_THREADS
 class TestNews:
     def test_topics_are_those_that_were_published(self, news: tuple[sp.csr_array, list[str]]):
         X, words = news

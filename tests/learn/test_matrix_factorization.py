@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +14,7 @@ from matnb.errors import DTypeError, OptionError, ShapeError
 MatrixFactorization = mn.learn.models.MatrixFactorization
 USERS, ITEMS, K, C = 37, 23, 4, 0.2
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def ratings(dtype: type = np.float64) -> sp.csr_array:

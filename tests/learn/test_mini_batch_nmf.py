@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +23,7 @@ W, H = RNG.random((ROWS, K)), RNG.random((K, COLUMNS))
 PEER = sklearn.decomposition.MiniBatchNMF
 CLOSE = {"rtol": 1e-7, "atol": 1e-10}
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def both(**options: object) -> tuple[mn.learn.MiniBatchNMF, PEER]:

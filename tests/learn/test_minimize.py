@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,12 +17,7 @@ from matnb.learn.optimize.line_search import Point, along
 
 METHODS = ("L-BFGS", "newton", "cg")
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("one thread")
 
 
 def rosenbrock(x):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -20,12 +19,7 @@ from matnb.errors import NotFittedError, OptionError, ShapeError
 RNG = np.random.default_rng(2)
 FITTED, ASKED = RNG.normal(size=(120, 6)) + 5.0, RNG.normal(size=(40, 6)) + 5.0
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def both(X, **options):

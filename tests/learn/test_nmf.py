@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -23,12 +22,7 @@ RNG = np.random.default_rng(0)
 X = sp.random_array((ROWS, COLUMNS), density=0.2, rng=RNG, format="csr")
 W, H = RNG.random((ROWS, K)), RNG.random((K, COLUMNS))
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 @pytest.mark.parametrize("is_sparse", [True, False])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -14,13 +12,7 @@ RNG = np.random.default_rng(5)
 GRADIENTS = RNG.normal(size=(7, 4, 3))
 FIRST = RNG.normal(size=(4, 3))
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    """Start the session of all these tests."""
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def stepped(optimizer: object) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,7 @@ from hypothesis.extra import numpy as hnp
 import matnb as mn
 from matnb.errors import DTypeError, OptionError, ShapeError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
-
+pytestmark = pytest.mark.session("two threads")
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=200) * 3 + 10

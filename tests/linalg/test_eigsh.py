@@ -17,6 +17,8 @@ import matnb as mn
 from matnb.errors import ConvergenceWarning, TooLargeError, UnsupportedError
 from matnb.linalg.lanczos import num_kept_of
 
+pytestmark = pytest.mark.session("two workers")
+
 
 def check(A: sp.csr_array | np.ndarray, k: int, which: str, **options: object) -> None:
     """Hold values against those of the dense matrix, and vectors against their definition."""

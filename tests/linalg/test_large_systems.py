@@ -12,6 +12,8 @@ import matnb as mn
 from matnb.errors import OptionError, ShapeError, SingularError
 from matnb.lazy.functions import decompositions
 
+pytestmark = pytest.mark.session("two workers")
+
 RNG = np.random.default_rng(0)
 N = 101
 A = RNG.standard_normal((N, N))

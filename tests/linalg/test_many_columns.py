@@ -15,6 +15,8 @@ from matnb.errors import TooLargeError
 from matnb.lazy.functions import decompositions, mapping
 from matnb.learn import arguments
 
+pytestmark = pytest.mark.session("two workers")
+
 RNG = np.random.default_rng(0)
 DAYS = np.arange(24.0)
 FIELD = RNG.standard_normal((24, 300)) + DAYS[:, None] * RNG.standard_normal(300)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import matnb as mn
+
+pytestmark = pytest.mark.session("two workers")
 
 
 def test_norm_is_numpys() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from matnb.errors import DTypeError, OptionError, ShapeError, SingularError, Too
 from matnb.lazy.functions import decompositions
 from matnb.ops.interpret import interpret
 
+pytestmark = pytest.mark.session("two workers")
+
 RNG = np.random.default_rng(0)
 STACK = RNG.standard_normal((3000, 5, 5)) + 5 * np.eye(5)
 DEFINITE = STACK @ STACK.swapaxes(1, 2) + np.eye(5)
@@ -23,27 +25,19 @@ V = RNG.standard_normal((60, 6))
 CUTS = [None, 3, [0, 1, 7, 2999, 3000]]
 
 
-@pytest.fixture(scope="module", params=["threads", "workers", "processes"])
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    options: dict[str, Any] = {
-        "threads": {"workers": 1, "threads": 2},
-        "workers": {"workers": 3, "threads": 1},
-        "processes": {"workers": 2, "threads": 1, "processes": True},
-    }[request.param]
-    with mn.start(**options):
-        yield request.param
-    mn.stop()
+ON_EACH = pytest.mark.session("two threads", "three workers", "processes")
 
 
 def values(found: object) -> list[np.ndarray]:
     return [one.compute() for one in (found if isinstance(found, tuple) else (found,))]
 
 
+@ON_EACH
 @pytest.mark.parametrize("cuts", CUTS)
 @pytest.mark.parametrize(
     "name", ["inv", "qr", "svd", "eigh", "cholesky", "det", "slogdet", "svdvals", "eigvalsh"]
 )
-def test_a_stack_has_numpys_bits_in_any_cuts(engine: str, name: str, cuts: Any) -> None:
+def test_a_stack_has_numpys_bits_in_any_cuts(name: str, cuts: Any) -> None:
     given = DEFINITE if name in ("eigh", "cholesky", "eigvalsh") else STACK
     blocks = None if cuts is None else (cuts, None, None)
     found = values(getattr(np.linalg, name)(mn.asarray(given, blocks=blocks)))
@@ -53,8 +47,9 @@ def test_a_stack_has_numpys_bits_in_any_cuts(engine: str, name: str, cuts: Any) 
         np.testing.assert_array_equal(mine, own)
 
 
+@ON_EACH
 @pytest.mark.parametrize("cuts", CUTS)
-def test_systems_of_a_stack(engine: str, cuts: Any) -> None:
+def test_systems_of_a_stack(cuts: Any) -> None:
     blocks = None if cuts is None else (cuts, None, None)
     for left, right in ((STACK, RIGHT), (STACK[0], RIGHT), (STACK, np.ones(5)), (STACK[:1], RIGHT)):
         own_blocks = blocks if left.shape == STACK.shape else None
@@ -72,6 +67,7 @@ def test_a_stack_above_the_limit_of_one_matrix(monkeypatch: pytest.MonkeyPatch) 
         np.linalg.pinv(stack)
 
 
+@ON_EACH
 @pytest.mark.parametrize(
     ("call", "given", "at", "told"),
     [
@@ -87,7 +83,7 @@ def test_a_stack_above_the_limit_of_one_matrix(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_an_error_names_the_matrix(
-    engine: str, call: Callable[[Any], mn.DistArray], given: np.ndarray, at: int, told: str
+    call: Callable[[Any], mn.DistArray], given: np.ndarray, at: int, told: str
 ) -> None:
     broken = given.copy()
     broken[at] = -1.0
@@ -110,8 +106,9 @@ def solved(matrix: sp.csr_array, factors: np.ndarray, regularization: float, wei
     return found
 
 
+@ON_EACH
 @pytest.mark.parametrize("weighted", [False, True])
-def test_rows_are_solved_with_the_same_bits_in_any_cuts(engine: str, weighted: bool) -> None:
+def test_rows_are_solved_with_the_same_bits_in_any_cuts(weighted: bool) -> None:
     found = [
         mn.linalg.segment_solves(mn.asarray(R, blocks=blocks), V, 0.5, weighted=weighted).compute()
         for blocks in (None, (7, 1), ([0, 1, 399, 400], 2))
@@ -121,7 +118,8 @@ def test_rows_are_solved_with_the_same_bits_in_any_cuts(engine: str, weighted: b
         np.testing.assert_array_equal(other, found[0])
 
 
-def test_rows_of_confidences_are_solved_with_the_same_bits_in_any_cuts(engine: str) -> None:
+@ON_EACH
+def test_rows_of_confidences_are_solved_with_the_same_bits_in_any_cuts() -> None:
     found = [
         mn.linalg.segment_solves(mn.asarray(R, blocks=blocks), V, 0.5, confidence=3.0)
         for blocks in (None, (7, 1), ([0, 1, 399, 400], 2))
@@ -148,7 +146,8 @@ def test_the_dtype_is_that_of_the_operands() -> None:
         np.testing.assert_allclose(interpret(found.expression), theirs, rtol=1e-4, atol=1e-4)
 
 
-def test_alternating_least_squares_in_a_loop(engine: str) -> None:
+@ON_EACH
+def test_alternating_least_squares_in_a_loop() -> None:
     ratings = mn.asarray(R, blocks=(3, 1))
 
     def step(state: tuple[mn.DistArray, mn.DistArray]) -> tuple[mn.DistArray, mn.DistArray]:
@@ -164,7 +163,8 @@ def test_alternating_least_squares_in_a_loop(engine: str) -> None:
     np.testing.assert_allclose(items.compute(), own_items, rtol=1e-8, atol=1e-8)
 
 
-def test_a_stack_in_a_loop(engine: str) -> None:
+@ON_EACH
+def test_a_stack_in_a_loop() -> None:
     stack = mn.asarray(DEFINITE / 60, blocks=(3, None, None))
     found, _ = mn.iterate(
         lambda x: np.linalg.solve(stack, x) + np.linalg.svd(stack)[0][:, :, :2], RIGHT, max_iterations=2
@@ -175,7 +175,8 @@ def test_a_stack_in_a_loop(engine: str) -> None:
     np.testing.assert_array_equal(found.compute(), expected)
 
 
-def test_an_error_names_the_row(engine: str) -> None:
+@ON_EACH
+def test_an_error_names_the_row() -> None:
     few = sp.csr_array(np.eye(400, 60, -350))  # one entry in rows 350 to 399
     with pytest.raises(SingularError, match=r"segment_solves: row 3\d\d: the system of its 1 entries and 6"):
         mn.linalg.segment_solves(mn.asarray(few, blocks=(3, 1)), V, 0).compute()

@@ -12,6 +12,8 @@ import scipy.sparse.linalg as sl
 import matnb as mn
 from matnb.errors import ConvergenceWarning
 
+pytestmark = pytest.mark.session("two workers")
+
 SOLVERS = [mn.linalg.cg, mn.linalg.minres, mn.linalg.gmres, mn.linalg.bicgstab]
 GENERAL = [mn.linalg.gmres, mn.linalg.bicgstab]
 N = 15

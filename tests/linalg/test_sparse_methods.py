@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,12 +12,7 @@ from matnb.lazy.registry import METHODS, SPARSE_METHODS
 
 GIVEN = sp.random_array((5, 7), density=0.4, rng=np.random.default_rng(0), format="csr")
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def same(found: mn.DistArray, expected: sp.sparray) -> None:

@@ -10,6 +10,8 @@ import scipy.sparse as sp
 
 import matnb as mn
 
+pytestmark = pytest.mark.session("two workers")
+
 
 def check(A: np.ndarray, found: mn.linalg.SingularTriplets, k: int, tolerance: float) -> None:
     u, s, vh = (one.compute() for one in found)

@@ -16,6 +16,8 @@ from matnb.lazy.functions import decompositions
 from matnb.ops import tall
 from matnb.ops.interpret import interpret
 
+pytestmark = pytest.mark.session("two workers")
+
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((3001, 7))
 DEPENDENT = X.copy()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,8 @@ import pytest
 
 import matnb as mn
 from matnb.ops import tall
+
+pytestmark = pytest.mark.session("two workers")
 
 X = np.random.default_rng(0).standard_normal((6_001, 7))
 GRADED = X * 10.0 ** -np.arange(0, 14, 2)
@@ -21,16 +22,7 @@ def small_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tall, "_SLAB_BYTES", 80_000)
 
 
-@pytest.fixture(scope="module", params=["threads", "workers", "processes"])
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    options: dict[str, Any] = {
-        "threads": {"workers": 1, "threads": 2},
-        "workers": {"workers": 3, "threads": 1},
-        "processes": {"workers": 2, "threads": 1, "processes": True},
-    }
-    with mn.start(**options[request.param]):
-        yield request.param
-    mn.stop()
+pytestmark = pytest.mark.session("two threads", "three workers", "processes")
 
 
 def decomposed(x: np.ndarray, cuts: Any) -> list[np.ndarray]:
@@ -40,7 +32,7 @@ def decomposed(x: np.ndarray, cuts: Any) -> list[np.ndarray]:
                            *np.linalg.lstsq(given, b)))  # fmt: skip
 
 
-def test_bits_are_the_same_for_any_cuts_and_workers(engine: str) -> None:
+def test_bits_are_the_same_for_any_cuts_and_workers() -> None:
     expected = _EXPECTED.setdefault("bits", decomposed(X, None))
     for cuts in ((1, 1), (5, 2), ([0, 1, 1428, 1429, 6_000, 6_001], None)):
         for mine, own in zip(decomposed(X, cuts), expected, strict=True):
@@ -50,7 +42,7 @@ def test_bits_are_the_same_for_any_cuts_and_workers(engine: str) -> None:
 _EXPECTED: dict[str, list[np.ndarray]] = {}  # of whichever engine comes first
 
 
-def test_in_a_loop(engine: str) -> None:
+def test_in_a_loop() -> None:
     A = mn.asarray(GRADED, blocks=(5, 1))
 
     def step(Q: mn.DistArray) -> mn.DistArray:

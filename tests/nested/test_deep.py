@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,16 +13,11 @@ from hypothesis import strategies as st
 import matnb as mn
 from matnb.errors import OptionError, ShapeError
 
-ENGINES = {"interpret": {"engine": "interpret"}, "threads": {"workers": 1, "threads": 2}}
 REDUCTIONS = ("sum", "prod", "any", "all", "count")
 WHOLE = ("int64", "int8", "bool")
 
 
-@pytest.fixture(scope="module", autouse=True, params=ENGINES)
-def session(request: pytest.FixtureRequest) -> Iterator[None]:
-    with mn.start(**ENGINES[request.param]):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter", "two threads")
 
 
 @st.composite

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,7 @@ from matnb.errors import DTypeError, LoopBodyError, ShapeError
 from matnb.expr.nodes import Expr
 from matnb.lazy.evaluator import evaluator
 
-ENGINES = {"interpret": {"engine": "interpret"}, "threads": {"workers": 1, "threads": 2}}
-
-
-@pytest.fixture(scope="module", autouse=True, params=ENGINES)
-def session(request: pytest.FixtureRequest) -> Iterator[None]:
-    with mn.start(**ENGINES[request.param]):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter", "two threads")
 
 
 def same(found: mn.nested.NestedArray, parts: list[np.ndarray]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from hypothesis import given, settings
 import matnb as mn
 from matnb.errors import OptionError, ShapeError
 
-ENGINES = {"interpret": {"engine": "interpret"}, "threads": {"workers": 1, "threads": 2}}
 OF_ONE: list[Callable[[Any], Any]] = [
     lambda x: np.round(x, 1),
     lambda x: np.around(x, decimals=0),
@@ -36,11 +35,7 @@ OF_ONE: list[Callable[[Any], Any]] = [
 LISTS = [[3.25, -1.0], [], [2.0], [5.0, 4.0]]
 
 
-@pytest.fixture(scope="module", autouse=True, params=ENGINES)
-def session(request: pytest.FixtureRequest) -> Iterator[None]:
-    with mn.start(**ENGINES[request.param]):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter", "two threads")
 
 
 @given(drawn_segments(("float64", "int64", "int32")))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,7 @@ from matnb.errors import IndexingError, LoopBodyError
 BLOCKS = st.integers(1, 3)
 
 
-@pytest.fixture(scope="module", autouse=True, params=["auto", "interpret"])
-def session(request: pytest.FixtureRequest) -> Iterator[None]:
-    with mn.start(workers=1, threads=2, engine=request.param):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter", "two threads")
 
 
 @settings(max_examples=20)

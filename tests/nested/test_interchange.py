@@ -18,7 +18,7 @@ from matnb.blocks.formats import Dense
 from matnb.errors import DTypeError, ShapeError, UnsupportedError
 from matnb.expr.client_data import held
 
-pytestmark = pytest.mark.usefixtures("interpreter")
+pytestmark = pytest.mark.session("interpreter")
 
 
 def lists_of(drawn: Segments) -> list[list[Any]]:

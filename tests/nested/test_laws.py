@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kinds import started
 from plan_runner import run_by_hand, whole
 
 import matnb as mn
@@ -30,24 +31,12 @@ DTYPES = ("float64", "float32", "int64", "int32", "uint8", "bool", "complex128")
 UFUNCS = {"plus": np.add, "times": np.multiply, "min": np.minimum, "max": np.maximum,
           "lor": np.logical_or, "land": np.logical_and}  # fmt: skip
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
-ENGINES = {
-    "interpret": {"engine": "interpret"},
-    "dask": {"engine": "dask", "workers": 1, "threads": 2},
-    "gang": {"engine": "gang", "workers": 3, "threads": 1},
-    "two processes": {"engine": "gang", "workers": 2, "threads": 1, "processes": True},
-    "four processes": {"engine": "dask", "workers": 4, "threads": 1, "processes": True},
-}
-PARAMS = [
-    pytest.param(name, marks=[pytest.mark.cluster, pytest.mark.slow] if "processes" in name else [])
-    for name in ENGINES
+IN_PROCESSES = [
+    pytest.param(kind, marks=[pytest.mark.cluster, pytest.mark.slow])
+    for kind in ("gang: processes", "dask: four processes")
 ]
-
-
-@pytest.fixture(scope="module", params=PARAMS)
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    with mn.start(**ENGINES[request.param]):
-        yield request.param
-    mn.stop()
+IN_THREADS = ["dask: two threads", "gang: three workers"]
+ON_EACH = pytest.mark.session("interpreter", *IN_THREADS, *IN_PROCESSES)
 
 
 # The naive implementation: a list of arrays, and a function of one of them.
@@ -245,15 +234,14 @@ def check_equal(found: Any, expected: np.ndarray, what: str) -> None:
     np.testing.assert_array_equal(np.asarray(found), expected, err_msg=what)
 
 
+@ON_EACH
 @settings(max_examples=30, suppress_health_check=SHARED)
 @given(
     program=programs(),
     way=st.sampled_from(WAYS),
     blocks=st.lists(st.integers(1, MOST_BLOCKS), min_size=3, max_size=3),
 )
-def test_programs_mean_what_a_list_of_arrays_means(
-    engine: str, program: Any, way: str, blocks: list[int]
-) -> None:
+def test_programs_mean_what_a_list_of_arrays_means(program: Any, way: str, blocks: list[int]) -> None:
     counts, first, steps, last = program
     names = reductions_of(last.dtype)
     for strategy, count in zip(STRATEGIES, blocks, strict=True):
@@ -280,7 +268,8 @@ def test_programs_mean_what_a_list_of_arrays_means(
                 np.testing.assert_array_equal(one, expected, err_msg=f"{name}, {what}")
 
 
-def test_reduce_takes_the_names_of_monoids(engine: str) -> None:
+@ON_EACH
+def test_reduce_takes_the_names_of_monoids() -> None:
     values, counts = drawn_values("float64", 9, 1), [2, 0, 7]
     N = mn.nested.unflatten(values, counts)
     for name, (_, monoid) in LEFT.items():
@@ -346,10 +335,8 @@ def bits_by_cuts(
 
 @pytest.fixture(scope="module")
 def bits_alone() -> dict[str, dict[str, set[bytes]]]:
-    with mn.start(workers=1, threads=1):
-        found = {dtype: bits_by_cuts(dtype) for dtype in ("float64", "float32", "complex128")}
-    mn.stop()
-    return found
+    with started("one thread"):
+        return {dtype: bits_by_cuts(dtype) for dtype in ("float64", "float32", "complex128")}
 
 
 def test_promised_bits_follow_no_cuts(bits_alone: dict[str, dict[str, set[bytes]]]) -> None:
@@ -357,24 +344,17 @@ def test_promised_bits_follow_no_cuts(bits_alone: dict[str, dict[str, set[bytes]
         assert {name: len(bits) for name, bits in found.items()} == dict.fromkeys(found, 1), dtype
 
 
-@pytest.mark.parametrize("kind", [one for one in PARAMS if one.values != ("interpret",)])
+@pytest.mark.parametrize("kind", [*IN_THREADS, *IN_PROCESSES])
 def test_promised_bits_follow_no_engine(bits_alone: dict[str, dict[str, set[bytes]]], kind: str) -> None:
-    with mn.start(**ENGINES[kind]):
+    with started(kind):
         for dtype, found in bits_alone.items():
             assert bits_by_cuts(dtype, (13, UNEVEN), ("segmented", "uniform")) == found, dtype
-    mn.stop()
 
 
-@pytest.fixture(scope="module")
-def two_threads() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):  # whose plans say how values are cut
-        yield
-    mn.stop()
-
-
+@pytest.mark.session("two threads")  # whose plans say how values are cut
 @pytest.mark.parametrize("blocks", [1, 7, MOST_BLOCKS])
 @pytest.mark.parametrize("strategy", ["segmented", "uniform"])
-def test_bits_follow_no_machines(two_threads: None, strategy: str, blocks: int) -> None:
+def test_bits_follow_no_machines(strategy: str, blocks: int) -> None:
     found: dict[str, set[bytes]] = {}
     for nodes, each in ((1, 1), (1, 4), (3, 3), (16, 1)):
         numbers = tuple(range(nodes * each))
@@ -388,8 +368,9 @@ def test_bits_follow_no_machines(two_threads: None, strategy: str, blocks: int) 
     assert {name: len(bits) for name, bits in found.items()} == dict.fromkeys(found, 1)
 
 
+@ON_EACH
 @pytest.mark.parametrize("strategy", ["segmented", "uniform"])
-def test_variances_are_as_exact_as_numpys_where_the_mean_is_large(engine: str, strategy: str) -> None:
+def test_variances_are_as_exact_as_numpys_where_the_mean_is_large(strategy: str) -> None:
     values = np.random.default_rng(2).standard_normal(sum(COUNTS)) + 1e8
     naive = naive_of(values, COUNTS)
     N = mn.nested.unflatten(mn.asarray(values, blocks=9), COUNTS, strategy=strategy)
@@ -399,8 +380,9 @@ def test_variances_are_as_exact_as_numpys_where_the_mean_is_large(engine: str, s
     np.testing.assert_allclose(doubled, expected, rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.session("two threads")  # whose plans say how values are cut
 @pytest.mark.parametrize("name", ["sum", "prod", "argmax", "any", "var"])
-def test_a_plan_says_how_large_shares_of_a_long_segment_are(two_threads: None, name: str) -> None:
+def test_a_plan_says_how_large_shares_of_a_long_segment_are(name: str) -> None:
     N = mn.nested.unflatten(mn.asarray(rounded_values(), blocks=13), COUNTS, strategy="uniform")
     plan = lower([getattr(N, name)().expression], [], {}, Workers((0, 1, 2), 1, 0))
     values = run_by_hand(plan)
@@ -409,7 +391,8 @@ def test_a_plan_says_how_large_shares_of_a_long_segment_are(two_threads: None, n
     assert {key: to_numpy(values[key]).nbytes for key in shares} == {key: plan.sizes[key] for key in shares}
 
 
-def test_a_variance_goes_over_real_values_once(two_threads: None) -> None:
+@pytest.mark.session("two threads")  # whose plans say how values are cut
+def test_a_variance_goes_over_real_values_once() -> None:
     for dtype, num_passes in (("float64", 1), ("int32", 1), ("complex128", 2)):
         N = mn.nested.unflatten(mn.asarray(rounded_values(dtype), blocks=9), COUNTS)
         nodes = topological([N.var().expression])
@@ -418,8 +401,9 @@ def test_a_variance_goes_over_real_values_once(two_threads: None) -> None:
         assert kinds.count("SegmentSpread") == num_passes - 1
 
 
+@ON_EACH
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int32", "bool"])
-def test_moments_and_scans_that_round_are_near_numpys(engine: str, dtype: str) -> None:
+def test_moments_and_scans_that_round_are_near_numpys(dtype: str) -> None:
     rng = np.random.default_rng(1)
     values = rounded_values(dtype) if dtype[0] in "fc" else rng.integers(0, 2, sum(COUNTS)).astype(dtype)
     naive = naive_of(values, COUNTS)
@@ -452,14 +436,16 @@ def test_moments_and_scans_that_round_are_near_numpys(engine: str, dtype: str) -
 # NumPy's reduceat has two traps.
 
 
-def test_an_empty_segment_has_the_identity_and_not_the_element_there(engine: str) -> None:
+@ON_EACH
+def test_an_empty_segment_has_the_identity_and_not_the_element_there() -> None:
     values, offsets = np.array([5.0, 7.0, 9.0]), np.array([0, 1, 1, 3])
     assert np.add.reduceat(values, offsets[:-1]).tolist() == [5.0, 7.0, 16.0]  # 7 of nothing
     assert mn.nested.from_offsets(values, offsets).sum().compute().tolist() == [5.0, 0.0, 16.0]
     assert mn.nested.from_offsets(values, offsets).max().compute().tolist() == [5.0, -np.inf, 9.0]
 
 
-def test_the_last_offset_may_be_the_end(engine: str) -> None:
+@ON_EACH
+def test_the_last_offset_may_be_the_end() -> None:
     values, offsets = np.array([5.0, 7.0]), np.array([0, 2, 2])
     with pytest.raises(IndexError):
         np.add.reduceat(values, offsets[:-1])
@@ -471,8 +457,9 @@ def test_the_last_offset_may_be_the_end(engine: str) -> None:
 # Inside a loop, and when a worker is lost.
 
 
+@ON_EACH
 @pytest.mark.parametrize("strategy", ["segmented", "uniform"])
-def test_a_loop_scans_and_reduces_in_fixed_segments(engine: str, strategy: str) -> None:
+def test_a_loop_scans_and_reduces_in_fixed_segments(strategy: str) -> None:
     values = drawn_values("float64", sum(COUNTS), 1)
     N = mn.nested.unflatten(mn.asarray(values, blocks=6), COUNTS, strategy=strategy)
 

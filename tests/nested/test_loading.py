@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,7 @@ from matnb.io.arrow_files import ArrowTable
 from matnb.nested.lists import open_lists
 from matnb.ops.creation import read_blocks
 
-ENGINES = {"interpret": {"engine": "interpret"}, "threads": {"workers": 1, "threads": 2}}
-
-
-@pytest.fixture(scope="module", autouse=True, params=ENGINES)
-def session(request: pytest.FixtureRequest) -> Iterator[None]:
-    with mn.start(**ENGINES[request.param]):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter", "two threads")
 
 
 def write(path: Path, columns: dict[str, Any], rows: int) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,35 +10,21 @@ import scipy.sparse as sp
 
 import matnb as mn
 
-
-@pytest.fixture(
-    scope="module",
-    params=[
-        "interpret",
-        "dask",
-        "gang",
-        "auto",
-        pytest.param("processes", marks=[pytest.mark.cluster, pytest.mark.slow]),
-    ],
+ON_EACH = pytest.mark.session(
+    "interpreter",
+    "dask: two workers",
+    "gang: two workers",
+    "two threads",
+    pytest.param("processes", marks=[pytest.mark.cluster, pytest.mark.slow]),
 )
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    options: dict[str, Any] = {
-        "interpret": {"engine": "interpret"},
-        "dask": {"workers": 2, "threads": 1, "engine": "dask"},
-        "gang": {"workers": 2, "threads": 1, "engine": "gang"},
-        "auto": {"workers": 1, "threads": 2},
-        "processes": {"workers": 2, "threads": 1, "processes": True},
-    }[request.param]
-    with mn.start(**options):
-        yield request.param
-    mn.stop()
 
 
 COUNTS = [3, 0, 70, 1, 400, 26]
 
 
+@ON_EACH
 @pytest.mark.parametrize("strategy", ["segmented", "uniform"])
-def test_a_loop_has_the_bits_of_a_python_loop(engine: str, strategy: str) -> None:
+def test_a_loop_has_the_bits_of_a_python_loop(strategy: str) -> None:
     values = np.random.default_rng(1).random(500)
     N = mn.nested.unflatten(mn.asarray(values, blocks=4), COUNTS, strategy=strategy)
 
@@ -58,7 +43,8 @@ def test_a_loop_has_the_bits_of_a_python_loop(engine: str, strategy: str) -> Non
         assert one.compute().tobytes() == other.compute().tobytes()
 
 
-def test_structure_is_not_made_in_a_body(engine: str) -> None:
+@ON_EACH
+def test_structure_is_not_made_in_a_body() -> None:
     with pytest.raises(mn.errors.LoopBodyError, match="make the structure before the loop"):
         mn.iterate(
             lambda n: mn.nested.unflatten(np.ones(6), n).count(), mn.asarray([1, 2, 3]), max_iterations=2
@@ -79,8 +65,9 @@ def test_values_of_a_loop_are_divided_by_lengths_that_are_fixed(engine: str) -> 
     mn.stop()
 
 
+@ON_EACH
 @pytest.mark.parametrize("strategy", ["segmented", "uniform"])
-def test_a_nested_array_is_a_state(engine: str, strategy: str) -> None:
+def test_a_nested_array_is_a_state(strategy: str) -> None:
     values = np.random.default_rng(1).integers(-9, 9, 500)
     N = mn.nested.unflatten(mn.asarray(values, blocks=4), COUNTS, strategy=strategy)
     deep = mn.nested.unflatten(N, [4, 2])
@@ -102,7 +89,8 @@ def test_a_nested_array_is_a_state(engine: str, strategy: str) -> None:
     assert mn.cond(N.sum().sum() > 1e9, lambda: N, lambda: N * 2).tolist() == (N * 2).tolist()
 
 
-def test_segments_of_a_state_stay(engine: str) -> None:
+@ON_EACH
+def test_segments_of_a_state_stay() -> None:
     N = mn.nested.unflatten(np.arange(5.0), [2, 0, 3])
     other = mn.nested.unflatten(np.arange(5.0), [3, 0, 2])
     with pytest.raises(mn.errors.ShapeError, match="of 3 segments, but not the state's segments, which stay"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,7 @@ from hypothesis import strategies as st
 import matnb as mn
 from matnb.errors import DTypeError, KernelError, LoopBodyError, OptionError, ShapeError, UnsupportedError
 
-ENGINES = {"interpret": {"engine": "interpret"}, "workers": {"workers": 3, "threads": 1}}
-
-
-@pytest.fixture(scope="module", autouse=True, params=ENGINES)
-def session(request: pytest.FixtureRequest) -> Iterator[None]:
-    with mn.start(**ENGINES[request.param]):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter", "three workers")
 
 
 def count_large(total: Any, element: Any) -> Any:

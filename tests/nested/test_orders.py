@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -13,12 +11,7 @@ from matnb.nested.segments import SegmentOrder
 
 LENGTHS = [3, 0, 4000, 1, 2, 5000, 0, 400, 7, 2000]
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=2, threads=1, rebalance="off"):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two workers", rebalance="off")
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "segmented"])

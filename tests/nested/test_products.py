@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,22 +11,18 @@ import scipy.sparse as sp
 
 import matnb as mn
 from matnb.expr.traverse import topological
-from matnb.nested.creation import nested
+from matnb.nested.array import NestedArray
+from matnb.nested.cutting import nested
 from matnb.nested.structure import structure_from_offsets
 from matnb.passes import optimize
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=3, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("three workers")
 
 
 def rows_of(A: sp.csr_array, cuts: int) -> Any:
     structure = structure_from_offsets(A.indptr.astype(np.int64), "offsets")
     values, columns = mn.asarray(A.data, blocks=cuts), mn.asarray(A.indices.astype(np.int64), blocks=cuts)
-    return nested(values, structure, "uniform", "offsets", columns)
+    return nested(NestedArray, values, structure, "uniform", "offsets", columns)
 
 
 def skewed(rng: np.random.Generator) -> sp.csr_array:
@@ -104,8 +99,16 @@ def test_no_array_as_long_as_the_values_is_allocated(work: str) -> None:
     values = mn.asarray(rng.random(length), blocks=blocks).persist()
     places = mn.asarray(rng.integers(0, counts.size, length), blocks=blocks).persist()
     structure = structure_from_offsets(np.r_[0, counts.cumsum()], "offsets")
-    made = nested(values, structure, "segmented", "offsets", places)  # else parts of short ones are joined
-    N = nested(made.values.persist(), structure, "segmented", "offsets", made.positions.persist())
+    # else parts of short ones are joined
+    made = nested(NestedArray, values, structure, "segmented", "offsets", places)
+    N = nested(
+        NestedArray,
+        made.values.persist(),
+        structure,
+        "segmented",
+        "offsets",
+        made.positions.persist(),
+    )
     run = {
         "product": lambda x: (N * N.gather(x)).sum(),
         "several blocks": lambda x: (N * N.gather(x)).sum(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,11 +25,7 @@ BLOCKS = st.integers(1, 3)
 UFUNCS = {"plus": np.add, "times": np.multiply, "min": np.minimum, "max": np.maximum}
 
 
-@pytest.fixture(scope="module", autouse=True, params=["auto", "interpret"])
-def session(request: pytest.FixtureRequest) -> Iterator[None]:
-    with mn.start(workers=1, threads=2, engine=request.param):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter", "two threads")
 
 
 # Combining.
@@ -84,7 +79,7 @@ def test_combine(
     assert found.counts.tolist() == counts.tolist()
 
 
-def test_stable_sums_follow_no_cuts(request: pytest.FixtureRequest) -> None:
+def test_stable_sums_follow_no_cuts(kind: str) -> None:
     rng = np.random.default_rng(0)
     values, target = rng.standard_normal(30_000), (rng.integers(0, 9, 30_000), rng.integers(0, 5, 30_000))
     found: dict[bool, set[bytes]] = {False: set(), True: set()}
@@ -96,7 +91,7 @@ def test_stable_sums_follow_no_cuts(request: pytest.FixtureRequest) -> None:
             assert np.allclose(made, exact, rtol=0, atol=1e-10)
             bits.add(made.tobytes())
     assert len(found[True]) == 1
-    is_cut = request.node.callspec.params["session"] != "interpret"
+    is_cut = kind != "interpreter"
     assert (len(found[False]) > 1) == is_cut  # what it is for
 
 

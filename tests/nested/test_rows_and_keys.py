@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,11 +21,7 @@ CUTS = st.sampled_from([1, 3, (1, 2), (2, 3)])
 DENSITIES = st.sampled_from([0, 0.2, 0.7, 1])
 
 
-@pytest.fixture(scope="module", autouse=True, params=["auto", "interpret"])
-def session(request: pytest.FixtureRequest) -> Iterator[None]:
-    with mn.start(workers=1, threads=2, engine=request.param):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter", "two threads")
 
 
 def matrix(rows: int, columns: int, density: float, seed: int) -> sp.csr_array:

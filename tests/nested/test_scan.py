@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 import matnb as mn
 from matnb.expr.traverse import topological
 
-
-@pytest.fixture(scope="module", autouse=True, params=["workers", "interpret"])
-def session(request: pytest.FixtureRequest) -> Iterator[None]:
-    options = {"workers": {"workers": 3, "threads": 1}, "interpret": {"engine": "interpret"}}[request.param]
-    with mn.start(**options):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("interpreter", "three workers")
 
 
 def one_by_one(x: np.ndarray, operator: Any, identity: Any, axis: int = 0, exclusive: bool = False) -> Any:

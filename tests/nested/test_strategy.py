@@ -301,11 +301,7 @@ def test_other_numbers_of_blocks_are_kept_and_one_block_stays_one():
 
 # With a session.
 
-
-@pytest.fixture(scope="module")
-def session():
-    with mn.start(workers=1, threads=2, memo="off") as started:
-        yield started
+TWO_THREADS = pytest.mark.session("two threads", memo="off")
 
 
 def choices_made() -> tuple[StrategyItem, ...]:
@@ -319,6 +315,7 @@ def one_holds_most(longest: int = 3_600_000) -> mn.nested.NestedArray:
     return mn.nested.unflatten(mn.arange(4_000_000.0), counts)
 
 
+@TWO_THREADS
 def test_strategies_are_forced(session):
     counts = np.full(100, 4000)
     values = np.arange(400_000.0)
@@ -333,6 +330,7 @@ def test_strategies_are_forced(session):
         mn.nested.unflatten(values, counts, strategy="unifrom")
 
 
+@TWO_THREADS
 def test_the_history_has_the_choice_with_what_was_predicted_and_measured(session):
     nested = one_holds_most()
     (before,) = (one for one in choices_made() if one.choice.longest == 3_600_000)
@@ -364,6 +362,7 @@ def test_the_history_has_the_choice_with_what_was_predicted_and_measured(session
     assert "uniform 2x" in str(mn.history())
 
 
+@TWO_THREADS
 def test_rows_that_stay_in_their_matrix_are_a_choice_too(session):
     A = sp.random_array((20_000, 500), density=0.02, rng=0, format="csr")
     N = mn.nested.from_rows(mn.asarray(A, blocks=(4, 1)))
@@ -376,12 +375,14 @@ def test_rows_that_stay_in_their_matrix_are_a_choice_too(session):
     assert len(mn.nested.from_rows(A[:5]).explain().splitlines()[0].split("block")) == 2
 
 
+@TWO_THREADS
 def test_small_arrays_are_no_choice(session):
     count = len(choices_made())
     mn.nested.from_lists([[1.0], [2.0, 3.0]])
     assert len(choices_made()) == count
 
 
+@TWO_THREADS
 def test_explain_tells_the_strategy_then_the_plan(session):
     nested = one_holds_most(3_000_000)
     nested.sum().compute()
@@ -398,6 +399,7 @@ def test_explain_tells_the_strategy_then_the_plan(session):
     assert nested.with_values(nested.values * 2).explain().startswith("uniform: the longest")
 
 
+@TWO_THREADS
 def test_it_shows_itself_with_a_map_of_its_segments(session):
     nested = one_holds_most()
     nested.values.persist()
@@ -421,6 +423,7 @@ def test_it_shows_itself_with_a_map_of_its_segments(session):
     assert text.endswith("401 segments of 4,000,000 float64 values, the longest of 3,600,000, uniform")
 
 
+@TWO_THREADS
 def test_few_segments_are_written_out(session):
     nested = mn.nested.unflatten([3, 1, 2, 5], [2, 0, 0, 1, 1])
     assert repr(nested).splitlines()[:-1] == ["[[3 1]", " []", " []", " [2]", " [5]]"]
@@ -429,6 +432,7 @@ def test_few_segments_are_written_out(session):
     assert "<svg" not in mn.nested.from_lists([])._repr_mimebundle_()["text/html"]
 
 
+@TWO_THREADS
 @settings(max_examples=60)
 @given(lengths_of_segments())
 def test_a_picture_of_any_structure_is_small(session, counts: np.ndarray):
@@ -436,6 +440,7 @@ def test_a_picture_of_any_structure_is_small(session, counts: np.ndarray):
     assert len(nested._repr_mimebundle_()["text/html"]) < 20_000
 
 
+@TWO_THREADS
 def test_a_cell_computes_what_it_assigns_and_ends_with(session):
     namespace: dict[str, object] = {"mn": mn}
     code = "N = mn.nested.unflatten(mn.arange(6.0) + 1, [1, 2, 3])\nM = N * 2\nT = M + 1\nM"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,11 +52,7 @@ class Travel(NamedTuple):
     moved: int
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _session() -> Iterator[None]:
-    with mn.start(workers=NUM_WORKERS, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("one thread")  # plans are for more workers, and are done by hand
 
 
 def made(which: str, strategy: str) -> mn.nested.NestedArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import awkward as ak
@@ -23,11 +23,7 @@ from matnb.errors import (
 
 LISTS = [[3.0, 1.0], [], [2.0], [5.0, 4.0]]
 
-
-@pytest.fixture(autouse=True, scope="module")
-def _session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2):
-        yield
+pytestmark = pytest.mark.session("two threads")
 
 
 def four() -> mn.nested.NestedArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,7 @@ from matnb.expr.nodes import Expr
 COUNT, SEGMENTS = 60_000, 6_000
 MOST = 4 * 512 + 64  # numbers: what the summary of a structure takes, for two of them
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=2, threads=1, memo="off"):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two workers", memo="off")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -22,11 +21,7 @@ from matnb.ops.interpret import interpret
 SHAPE = (7, 6)
 
 
-@pytest.fixture(scope="module")
-def two_workers() -> Iterator[None]:
-    with mn.start(workers=2):
-        yield
-    mn.stop()
+TWO_WORKERS = pytest.mark.session("two workers")
 
 
 def drawn(seed: int, count: int, dtype: str, shape: tuple[int, int] = SHAPE) -> tuple[np.ndarray, ...]:
@@ -103,8 +98,9 @@ def test_rows_of_many_entries_keep_the_order_of_those_at_one_place(width: int) -
         assert all(found[place] == value for place, value in wanted.items())
 
 
+@TWO_WORKERS
 @pytest.mark.parametrize("blocks", [1, 3, (2, 2)], ids=str)
-def test_workers_give_what_scipy_does(two_workers: None, blocks: object) -> None:
+def test_workers_give_what_scipy_does(blocks: object) -> None:
     rng = np.random.default_rng(0)
     shape, count = (300, 200), 40_000
     values = rng.integers(-9, 9, count).astype(float)
@@ -120,7 +116,8 @@ def test_workers_give_what_scipy_does(two_workers: None, blocks: object) -> None
     assert computed.nnz == wanted.nnz  # zeros that are given, and sums that are zero, are stored
 
 
-def test_lengths_come_from_the_largest_coordinates_and_one_value_is_there_for_all(two_workers: None) -> None:
+@TWO_WORKERS
+def test_lengths_come_from_the_largest_coordinates_and_one_value_is_there_for_all() -> None:
     found = mn.coo_array((2, (np.array([3, 0]), np.array([1, 5]))), dtype=float)
     assert found.shape == (4, 6)
     assert found.dtype == float
@@ -128,8 +125,9 @@ def test_lengths_come_from_the_largest_coordinates_and_one_value_is_there_for_al
     assert mn.coo_array((np.array([]), (np.array([], int), np.array([], int))), shape=(2, 3)).nnz == 0
 
 
+@TWO_WORKERS
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16, np.uint16, np.uint32, np.uint64])
-def test_sums_of_other_integers_wrap_as_in_scipy(two_workers: None, dtype: type) -> None:
+def test_sums_of_other_integers_wrap_as_in_scipy(dtype: type) -> None:
     values = np.array([200, 100, np.iinfo(dtype).max], dtype=np.uint64).astype(dtype)
     given = values, (np.array([1, 1, 0]), np.array([2, 2, 0]))
     found = mn.coo_array(given, shape=(2, 3))
@@ -141,8 +139,9 @@ def test_sums_of_other_integers_wrap_as_in_scipy(two_workers: None, dtype: type)
     assert np.asarray(least)[1, 2] == values[1]
 
 
+@TWO_WORKERS
 @pytest.mark.parametrize(("word", "best"), [("min", np.minimum), ("max", np.maximum)])
-def test_extremes_of_duplicates_of_uint64(two_workers: None, word: str, best: np.ufunc) -> None:
+def test_extremes_of_duplicates_of_uint64(word: str, best: np.ufunc) -> None:
     values = np.array([2**63 + 5, 3, 2**64 - 1, 0, 2**63, 7, 0], np.uint64)
     rows, columns = np.array([0, 0, 1, 1, 2, 0, 2]), np.array([1, 1, 0, 0, 2, 1, 0])
     start = np.uint64(2**64 - 1 if word == "min" else 0)
@@ -156,7 +155,8 @@ def test_extremes_of_duplicates_of_uint64(two_workers: None, word: str, best: np
     np.testing.assert_array_equal(np.asarray(found), np.where(is_there, expected, 0))
 
 
-def test_a_loop_makes_another_pattern_in_each_iteration(two_workers: None) -> None:
+@TWO_WORKERS
+def test_a_loop_makes_another_pattern_in_each_iteration() -> None:
     rows, columns = mn.asarray(np.arange(40) % 8), mn.asarray(np.arange(40) % 5)
 
     def step(state: tuple[mn.DistArray, mn.DistArray]) -> tuple[mn.DistArray, mn.DistArray]:
@@ -174,6 +174,7 @@ def test_a_loop_makes_another_pattern_in_each_iteration(two_workers: None) -> No
     np.testing.assert_array_equal(np.asarray(found), made)
 
 
+@TWO_WORKERS
 @pytest.mark.parametrize(
     ("rows", "columns", "words"),
     [
@@ -186,15 +187,14 @@ def test_a_loop_makes_another_pattern_in_each_iteration(two_workers: None) -> No
         ([0, 1, 2], [0, 3, 4], "column 3 of entry 1 is outside .*: columns go from 0 to 2"),
     ],
 )
-def test_a_coordinate_outside_names_the_entry(
-    two_workers: None, rows: list[int], columns: list[int], words: str
-) -> None:
+def test_a_coordinate_outside_names_the_entry(rows: list[int], columns: list[int], words: str) -> None:
     made = mn.coo_array((np.ones(3), (np.array(rows), np.array(columns))), shape=(4, 3))
     with pytest.raises(IndexingError, match=words):
         made.compute()
 
 
-def test_duplicates_that_are_an_error_name_the_place(two_workers: None) -> None:
+@TWO_WORKERS
+def test_duplicates_that_are_an_error_name_the_place() -> None:
     rows, columns = np.arange(40_000), np.arange(40_000) % 7
     made = mn.coo_array((np.ones(40_000), (rows, columns)), shape=(40_000, 7), duplicates="error", blocks=3)
     assert made.nnz == 40_000
@@ -204,7 +204,8 @@ def test_duplicates_that_are_an_error_name_the_place(two_workers: None) -> None:
         twice.compute()
 
 
-def test_what_cannot_be_is_refused_when_it_is_recorded(two_workers: None) -> None:
+@TWO_WORKERS
+def test_what_cannot_be_is_refused_when_it_is_recorded() -> None:
     one, two, ends = np.ones(3), np.ones(2), np.arange(3)
     for given_entries, options, error, words in (
         ((one, (ends, two.astype(int))), {}, ShapeError, "give 1-d arrays of the same length"),

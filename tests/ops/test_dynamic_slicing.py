@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -98,19 +97,13 @@ def test_what_begins_at_a_known_place_is_a_slice() -> None:
         mn.dynamic_update_slice(X, X[:7], -1)
 
 
-@pytest.fixture(scope="module", params=["interpret", "dask", "gang", "threads", "processes"])
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    options: dict[str, Any] = {
-        "interpret": {"engine": "interpret"},
-        "threads": {"workers": 1, "threads": 2},
-        "processes": {"workers": 2, "threads": 1, "processes": True},
-    }.get(request.param, {"workers": 3, "threads": 1, "engine": request.param})
-    with mn.start(**options):
-        yield request.param
-    mn.stop()
+ON_EACH = pytest.mark.session(
+    "interpreter", "dask: three workers", "gang: three workers", "two threads", "processes"
+)
 
 
-def test_minibatches_of_dense_and_sparse_arrays(engine: str) -> None:
+@ON_EACH
+def test_minibatches_of_dense_and_sparse_arrays() -> None:
     data = mn.asarray(X, blocks=(4, 2)), [mn.asarray(Y, blocks=3), mn.asarray(S, blocks=(5, 1))]
 
     def step(w: Any, item: Any) -> Any:
@@ -131,8 +124,9 @@ def test_minibatches_of_dense_and_sparse_arrays(engine: str) -> None:
     assert int(mn.iterate(step, np.zeros(7), over=data, batch=12, max_iterations=2)[1]) == 2
 
 
+@ON_EACH
 @pytest.mark.filterwarnings("ignore::matnb.errors.LostWriteWarning")
-def test_slices_in_the_body_of_a_loop(engine: str) -> None:
+def test_slices_in_the_body_of_a_loop() -> None:
     x = mn.asarray(X, blocks=(4, 2))
 
     def read(total: Any) -> Any:
@@ -167,7 +161,8 @@ def test_slices_in_the_body_of_a_loop(engine: str) -> None:
     np.testing.assert_array_equal(mn.iterate(write, mn.zeros((60, 7)), max_iterations=4)[0].compute(), z)
 
 
-def test_what_was_read_stays_when_the_array_is_written_in_place(engine: str) -> None:
+@ON_EACH
+def test_what_was_read_stays_when_the_array_is_written_in_place() -> None:
     start = np.arange(40_000.0)
 
     def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
@@ -185,7 +180,8 @@ def test_what_was_read_stays_when_the_array_is_written_in_place(engine: str) -> 
     np.testing.assert_array_equal(total.compute(), sums)
 
 
-def test_a_slice_beyond_the_end_is_an_error_of_the_run(engine: str) -> None:
+@ON_EACH
+def test_a_slice_beyond_the_end_is_an_error_of_the_run() -> None:
     x = mn.asarray(X, blocks=4)
 
     def step(total: Any) -> Any:

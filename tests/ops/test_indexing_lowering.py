@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -23,12 +23,7 @@ THREE = Workers((0, 1, 2), 1, 0)
 FOUR_BLOCKS = [None, 1, (2, 2), (3, 1), (4, 2)]
 
 
-@pytest.fixture(scope="module", params=["threads", "workers"])
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    options = {"threads": {"workers": 1, "threads": 2}, "workers": {"workers": 3, "threads": 1}}
-    with mn.start(**options[request.param]):
-        yield request.param
-    mn.stop()
+ON_EACH = pytest.mark.session("two threads", "three workers")
 
 
 def unknown(number: int) -> mn.DistArray:
@@ -239,9 +234,10 @@ def test_what_a_user_reads_in_explain():
 # what they are worth
 
 
+@ON_EACH
 @pytest.mark.parametrize("blocks", FOUR_BLOCKS)
 @pytest.mark.parametrize("sparse", [False, True])
-def test_reads_are_numpys(engine: str, blocks: object, sparse: bool):
+def test_reads_are_numpys(blocks: object, sparse: bool):
     values = np.random.default_rng(0).integers(-3, 4, (7, 5)).astype(float)
     A = mn.asarray(sp.csr_array(values) if sparse else values, blocks=blocks)
     results = mn.compute(A[unknown(3)], A[:, unknown(-1)], A[unknown(6), unknown(0)], A[2:6, unknown(2)])
@@ -249,8 +245,9 @@ def test_reads_are_numpys(engine: str, blocks: object, sparse: bool):
         np.testing.assert_array_equal(mine, theirs)
 
 
+@ON_EACH
 @pytest.mark.parametrize("blocks", FOUR_BLOCKS)
-def test_assignments_are_numpys(engine: str, blocks: object):
+def test_assignments_are_numpys(blocks: object):
     theirs = np.random.default_rng(0).random((7, 5))
     before = theirs.copy()
     old = mine = mn.asarray(theirs, blocks=blocks)
@@ -269,8 +266,9 @@ def test_assignments_are_numpys(engine: str, blocks: object):
     np.testing.assert_array_equal(old.compute(), before)
 
 
+@ON_EACH
 @pytest.mark.parametrize("blocks", FOUR_BLOCKS)
-def test_steps_booleans_and_places_are_numpys(engine: str, blocks: object):
+def test_steps_booleans_and_places_are_numpys(blocks: object):
     theirs = np.random.default_rng(2).normal(size=(7, 5))
     mine, mask = mn.asarray(theirs, blocks=blocks), theirs > 0.3
     old, before = mine[::-1], theirs[::-1].copy()
@@ -321,8 +319,9 @@ def test_a_loops_body_changes_elements_of_its_state(gang: str):
     np.testing.assert_array_equal(found, theirs)
 
 
+@ON_EACH
 @pytest.mark.parametrize("blocks", [1, 3, 4])
-def test_gather_and_scatter_are_numpys(engine: str, blocks: int):
+def test_gather_and_scatter_are_numpys(blocks: int):
     rng = np.random.default_rng(1)
     index, values = rng.integers(-7, 7, 50), rng.random((7, 5))
     x, places = mn.asarray(values, blocks=(blocks, 2)), mn.asarray(index, blocks=blocks)
@@ -338,7 +337,8 @@ def test_gather_and_scatter_are_numpys(engine: str, blocks: int):
     assert x[mn.asarray(np.empty(0, int))].compute().shape == (0, 5)
 
 
-def test_draws_do_not_follow_the_cuts(engine: str):
+@ON_EACH
+def test_draws_do_not_follow_the_cuts():
     for draw in ("random", "normal"):
         creation = getattr(mn.random.default_rng(0), draw)(size=(40, 3)).expression.creation
         node = Draw(creation, (unknown(3).expression, unknown(0).expression))
@@ -349,7 +349,8 @@ def test_draws_do_not_follow_the_cuts(engine: str):
         np.testing.assert_array_equal(shifted.compute(), expected + 1)
 
 
-def test_calls_are_run_once_on_whole_arrays(engine: str):
+@ON_EACH
+def test_calls_are_run_once_on_whole_arrays():
     values = np.random.default_rng(0).random((30, 4))
     X = mn.asarray(values, blocks=3)
     mine = mn.compute(*mn.replicated(np.linalg.eigh, X.T @ X), mn.replicated(np.trace, X.T @ X))
@@ -358,7 +359,8 @@ def test_calls_are_run_once_on_whole_arrays(engine: str):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
-def test_errors_come_home(engine: str):
+@ON_EACH
+def test_errors_come_home():
     x = mn.asarray(np.arange(6.0), blocks=3)
     with pytest.raises(IndexingError, match="index 6 is out of bounds for axis 0 of length 6") as caught:
         x[unknown(6)].compute()

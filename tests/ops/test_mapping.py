@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -149,19 +148,11 @@ def test_a_tall_qr_by_its_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(np.abs(R), np.abs(np.linalg.qr(X, mode="r")), atol=1e-12)
 
 
-@pytest.fixture(params=["interpret", "dask", "gang", "processes"])
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    options: dict[str, Any] = {"workers": 3, "threads": 1, "engine": request.param}
-    if request.param == "interpret":
-        options = {"engine": "interpret"}
-    elif request.param == "processes":
-        options = {"workers": 2, "threads": 1, "processes": True}
-    with mn.start(**options):
-        yield request.param
-    mn.stop()
+ON_EACH = pytest.mark.session("interpreter", "dask: three workers", "gang: three workers", "processes")
 
 
-def test_gradient_descent_in_a_loop(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@ON_EACH
+def test_gradient_descent_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapping, "_SLAB_BYTES", 1000)
     x, y = mn.asarray(X, blocks=4), mn.asarray(Y, blocks=3)
 
@@ -185,7 +176,8 @@ def short(block: np.ndarray) -> np.ndarray:
 SHORT_LINE = short.__code__.co_firstlineno
 
 
-def test_a_broken_promise_is_told_with_place_worker_and_line(engine: str) -> None:
+@ON_EACH
+def test_a_broken_promise_is_told_with_place_worker_and_line(kind: str) -> None:
     x = mn.asarray(X, blocks=2)
     for call, where in (
         (lambda: mn.map_blocks(short, x, shape=(130, 4), dtype=float), r"the block \[\d+:\d+, 0:4\]"),
@@ -199,7 +191,7 @@ def test_a_broken_promise_is_told_with_place_worker_and_line(engine: str) -> Non
             call().compute()
         assert caught.value.raised_at == (__file__, SHORT_LINE)
         notes = getattr(caught.value, "__notes__", [])
-        assert engine == "interpret" or any(re.fullmatch(r"on worker \d", note) for note in notes)
+        assert kind == "interpreter" or any(re.fullmatch(r"on worker \d", note) for note in notes)
 
 
 def test_a_broken_promise_in_a_loop_names_the_worker() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -28,19 +26,14 @@ def with_odd_values(dtype: str) -> sp.csr_array:
     return graph
 
 
-@pytest.fixture(scope="module")
-def two_workers() -> Iterator[None]:
-    with mn.start(workers=2):
-        yield
-    mn.stop()
+TWO_WORKERS = pytest.mark.session("two workers")
 
 
+@TWO_WORKERS
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool", "complex128"])
 @pytest.mark.parametrize("element", [None, "float64", "int32", "complex64"])
 @pytest.mark.parametrize("blocks", [1, [3, 2]], ids=str)
-def test_every_stored_entry_is_a_one(
-    two_workers: None, dtype: str, element: str | None, blocks: object
-) -> None:
+def test_every_stored_entry_is_a_one(dtype: str, element: str | None, blocks: object) -> None:
     graph = with_odd_values(dtype)
     given = mn.asarray(graph, blocks=blocks)
     found = given.pattern() if element is None else given.pattern(element)

@@ -36,14 +36,11 @@ def test_bounds_that_fit_the_shape_are_its_cuts() -> None:
     assert run_grid((10, 6), (0, 20, 60)).cuts == ((0, 3, 10), (0, 6))
 
 
-@pytest.fixture(scope="module")
-def three_workers() -> object:
-    with mn.start(workers=3, threads=1):
-        yield
-    mn.stop()
+THREE_WORKERS = pytest.mark.session("three workers")
 
 
-def test_rows_become_a_vector_without_moving(three_workers: object) -> None:
+@THREE_WORKERS
+def test_rows_become_a_vector_without_moving() -> None:
     x = mn.asarray(np.arange(60000.0).reshape(300, 200), blocks=[[0, 50, 220, 300], None]).persist()
     for other in (x.reshape(-1), x.reshape(600, 100), x.reshape(300, 1, 200), mn.stack([x])):
         assert "moves 0 B" in other.explain(stage="plan")
@@ -53,13 +50,15 @@ def test_rows_become_a_vector_without_moving(three_workers: object) -> None:
     np.testing.assert_array_equal(moved.compute(), np.arange(60000.0).reshape(75, 800))
 
 
-def test_blocks_that_are_joined_are_not_copied(three_workers: object) -> None:
+@THREE_WORKERS
+def test_blocks_that_are_joined_are_not_copied() -> None:
     x = mn.asarray(np.ones((400, 500)), blocks=4).persist()
     y = mn.concatenate([x, x]).persist()
     assert y.layout.grid.counts == (8, 1)
     assert "slice" not in y.explain(stage="plan")
 
 
+@THREE_WORKERS
 @pytest.mark.parametrize(
     "call",
     [
@@ -83,13 +82,14 @@ def test_blocks_that_are_joined_are_not_copied(three_workers: object) -> None:
         lambda x: mn.diag(mn.diagonal(x)),
     ],
 )
-def test_what_stays_sparse(three_workers: object, call: object) -> None:
+def test_what_stays_sparse(call: object) -> None:
     x = mn.asarray(sp.random_array((10, 12), density=0.2, format="csr", rng=3), blocks=[3, 2])
     assert call(x).sparse
     assert call(x).compute().nnz <= 80 * x.nnz
 
 
-def test_shapes_change_inside_loops(three_workers: object) -> None:
+@THREE_WORKERS
+def test_shapes_change_inside_loops() -> None:
     def step(x: mn.DistArray) -> mn.DistArray:
         table = x.reshape(20, 30)
         return (mn.roll(table, 1, axis=0) + mn.flip(table, 1) + mn.tril(table)).ravel() / 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,7 @@ from matnb.ops.interpret import interpret
 GRAPH = sp.random_array((60, 45), density=0.3, format="csr", rng=1)
 GRAPH.data[::7], GRAPH.data[3::11] = 0.0, np.nan
 
-
-@pytest.fixture(scope="module", autouse=True)
-def two_workers() -> Iterator[None]:
-    with mn.start(workers=2):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two workers")
 
 
 def check(found: mn.DistArray, wanted: np.ndarray) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,7 @@ CASES: dict[str, Call] = {
     "least": lambda S, M, W: (S / np.maximum(M(), 0.9)) @ W,
 }
 
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[None]:
-    with mn.start(workers=2):
-        yield
-    mn.stop()
+TWO_WORKERS = pytest.mark.session("two workers")
 
 
 def operands(rank: int, width: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -58,6 +53,7 @@ def is_one_node(handle: mn.DistArray) -> bool:
     return isinstance(root, QuotientProduct)
 
 
+@TWO_WORKERS
 @pytest.mark.parametrize(("rank", "width"), [(20, None), (3, 8), (4, 1), (9, None)])
 @pytest.mark.parametrize("name", CASES)
 def test_values_are_numpys_and_bits_are_the_same_for_any_cuts(
@@ -72,6 +68,7 @@ def test_values_are_numpys_and_bits_are_the_same_for_any_cuts(
         np.testing.assert_array_equal(made(CASES[name], arrays, blocks).compute(), found)
 
 
+@TWO_WORKERS
 def test_nan_infinities_and_zeros_are_as_without_the_pass(session: None) -> None:
     U, V, _ = operands(4, None)
     U[3], U[7], V[5] = 0, np.inf, np.nan

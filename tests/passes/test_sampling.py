@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,11 +47,7 @@ CASES: dict[str, Call] = {
 }
 
 
-@pytest.fixture(scope="module")
-def two_workers() -> Iterator[None]:
-    with mn.start(workers=2):
-        yield
-    mn.stop()
+TWO_WORKERS = pytest.mark.session("two workers")
 
 
 def made(case: Call, blocks: object = None) -> mn.DistArray:
@@ -107,9 +103,10 @@ def of_vectors(name: str, selects: bool) -> tuple[mn.DistArray, sp.csr_array]:
     return S.select(condition), sp.csr_array(own, shape=S0.shape)
 
 
+@TWO_WORKERS
 @pytest.mark.parametrize("selects", [False, True])
 @pytest.mark.parametrize("name", SELECTIONS)
-def test_vectors_alone_make_no_dense_array_either(two_workers: None, name: str, selects: bool) -> None:
+def test_vectors_alone_make_no_dense_array_either(name: str, selects: bool) -> None:
     handle, wanted = of_vectors(name, selects)
     (root,) = optimize({"x": handle.expression}).values()
     assert dense_stages(lower([root], (), {}, Workers((0, 1), 1, 0))) == []
@@ -119,10 +116,11 @@ def test_vectors_alone_make_no_dense_array_either(two_workers: None, name: str, 
     np.testing.assert_array_equal(found.data, wanted.data)
 
 
+@TWO_WORKERS
 @pytest.mark.parametrize(
     "meet", [lambda S, one: S * one, lambda S, one: S / (one + 1), lambda S, one: S * np.exp(one)]
 )
-def test_sparse_vectors_are_stretched_as_everywhere(two_workers: None, meet: Call) -> None:
+def test_sparse_vectors_are_stretched_as_everywhere(meet: Call) -> None:
     column, row = (
         sp.random_array((ROWS, 1), density=0.5, rng=4),
         sp.random_array((1, COLUMNS), density=0.5, rng=5),
@@ -132,7 +130,8 @@ def test_sparse_vectors_are_stretched_as_everywhere(two_workers: None, meet: Cal
     np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
-def test_a_product_that_selects_entries_is_made_at_these(two_workers: None) -> None:
+@TWO_WORKERS
+def test_a_product_that_selects_entries_is_made_at_these() -> None:
     S, U, V = mn.asarray(S0), mn.asarray(U0), mn.asarray(V0)
     handle = S.select(U @ V.T > 0.8)
     (root,) = optimize({"x": handle.expression}).values()
@@ -152,9 +151,10 @@ def _passes() -> tuple[Any, ...]:
     return PASSES
 
 
+@TWO_WORKERS
 @pytest.mark.parametrize("blocks", [None, (3, 2)], ids=str)
 @pytest.mark.parametrize("name", CASES)
-def test_values_are_those_of_numpy_on_the_pattern(two_workers: None, name: str, blocks: object) -> None:
+def test_values_are_those_of_numpy_on_the_pattern(name: str, blocks: object) -> None:
     found, stored, expected = made(CASES[name], blocks).to_scipy(), S0, wanted(CASES[name])
     if name == "twice":  # a sum of sparse arrays stores no zeros
         stored = S0.copy()
@@ -190,7 +190,8 @@ def test_a_long_chain_is_walked_without_recursion() -> None:
     assert not any(isinstance(node, MatMul) for node in found.order)
 
 
-def test_what_is_stored_already_is_read_at_the_entries(two_workers: None) -> None:
+@TWO_WORKERS
+def test_what_is_stored_already_is_read_at_the_entries() -> None:
     S, U, V = mn.asarray(S0), mn.asarray(U0), mn.asarray(V0)
     quotient = (S / (U @ V.T)).persist()
     found = (S * np.log(quotient)).to_scipy()

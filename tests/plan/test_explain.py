@@ -5,7 +5,7 @@ from __future__ import annotations
 import cProfile
 import pstats
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from xml.etree import ElementTree
 
@@ -139,11 +139,7 @@ def test_long_listings_keep_both_ends():
 
 # with a session
 
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[mn.session.Session]:
-    with mn.start(workers=2, threads=1) as started:
-        yield started
+TWO_WORKERS = pytest.mark.session("two workers")
 
 
 def fresh(count: int = 3000) -> mn.DistArray:
@@ -154,6 +150,7 @@ def titles(text: str) -> list[str]:
     return [line for line in text.splitlines() if line[0] != " "]
 
 
+@TWO_WORKERS
 def test_each_stage_is_told_alone_and_all_of_them_by_default(session: mn.session.Session) -> None:
     x = fresh()
     y = (x - x.mean()) * 1 + 0.5
@@ -167,12 +164,14 @@ def test_each_stage_is_told_alone_and_all_of_them_by_default(session: mn.session
     assert any(text.endswith(": no change") for text in alone.values())
 
 
+@TWO_WORKERS
 def test_a_stage_that_is_not_there_is_refused_with_those_that_are(session: mn.session.Session) -> None:
     for look in (fresh().explain, lambda stage: mn.visualize(fresh(), stage=stage)):
         with pytest.raises(OptionError, match=r"no stage 'planned'; did you mean 'plan'\?$"):
             look("planned")
 
 
+@TWO_WORKERS
 def test_values_that_are_known_are_marked(session: mn.session.Session) -> None:
     x = fresh()
     y = x * 2 + 1
@@ -187,6 +186,7 @@ def test_values_that_are_known_are_marked(session: mn.session.Session) -> None:
     assert "nothing to run" in total.explain("plan")
 
 
+@TWO_WORKERS
 def test_shared_buffers_and_passes_are_told(session: mn.session.Session) -> None:
     x = fresh()
     chain = np.sqrt(x * x + x) * 2 - abs(x - 0.5) + np.exp(-x)
@@ -198,6 +198,7 @@ def test_shared_buffers_and_passes_are_told(session: mn.session.Session) -> None
     assert "3 reductions in one pass" in several.explain("plan")
 
 
+@TWO_WORKERS
 def test_a_sparse_result_tells_its_format_and_entries(session: mn.session.Session) -> None:
     A = mn.asarray(sp.csr_array(np.eye(1000)))
     told = np.concatenate([A[:, ::2], A[:, ::2]]).explain("plan")
@@ -206,6 +207,7 @@ def test_a_sparse_result_tells_its_format_and_entries(session: mn.session.Sessio
     assert "entries" not in (A.sum(axis=0) + 1).explain("plan").splitlines()[-2]
 
 
+@TWO_WORKERS
 def test_after_a_run_the_measured_stands_beside_the_estimated(session: mn.session.Session) -> None:
     x = fresh()
     y = (x + 1) * (x + 2)
@@ -223,6 +225,7 @@ def test_after_a_run_the_measured_stands_beside_the_estimated(session: mn.sessio
     assert re.sub(r" made, [\d.]+ m?s", " made", timed) == after
 
 
+@TWO_WORKERS
 def test_a_loop_tells_how_it_ran(session: mn.session.Session) -> None:
     x, _ = mn.iterate(lambda s: s / 2 + 1, fresh(), max_iterations=5)
     x.compute()
@@ -249,6 +252,7 @@ def test_measures_are_bounded_and_hold_no_expression() -> None:
         assert not any(isinstance(value, Expr) for value in stage)
 
 
+@TWO_WORKERS
 def test_the_work_of_explaining_grows_as_the_operations_do(session: mn.session.Session) -> None:
     def calls_of(num_operations: int) -> int:
         x = fresh()
@@ -271,6 +275,7 @@ def pictured(*arrays: mn.DistArray, stage: str = "plan") -> tuple[str, str]:
     return picture.text, " / ".join(one.text for one in tree.iter("text"))
 
 
+@TWO_WORKERS
 def test_a_picture_shows_any_stage(session: mn.session.Session) -> None:
     x, M = fresh(40), mn.asarray(np.random.default_rng().random((40, 40)), blocks=2)
     y = M @ x
@@ -289,6 +294,7 @@ def test_a_picture_shows_any_stage(session: mn.session.Session) -> None:
     assert mn.visualize(z + 1).svg == mn.visualize(z + 1).svg
 
 
+@TWO_WORKERS
 def test_a_picture_of_a_loop_has_its_body_in_a_box(session: mn.session.Session) -> None:
     x, _ = mn.iterate(lambda s: s / 2 + 1, fresh(), until=lambda a, b: abs(a - b).sum() < 1, max_iterations=5)
     text, drawn = pictured(x, stage="recorded")
@@ -305,6 +311,7 @@ def test_a_picture_of_a_loop_has_its_body_in_a_box(session: mn.session.Session) 
     assert ", else" in pictured(other, stage="recorded")[1]
 
 
+@TWO_WORKERS
 def test_a_picture_needs_something_to_draw(session: mn.session.Session) -> None:
     with pytest.raises(OptionError, match="at least one array"):
         mn.visualize()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -12,11 +11,7 @@ import matnb as mn
 
 N = 200
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[mn.session.Session]:
-    with mn.start(workers=2, threads=1) as started:
-        yield started
+pytestmark = pytest.mark.session("two workers")
 
 
 def parts(text: str) -> dict[str, list[str]]:

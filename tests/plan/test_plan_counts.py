@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -24,11 +22,7 @@ N = 300
 FLOAT = np.dtype(float)
 ADD = Link("add", (FLOAT, FLOAT), FLOAT, 0, False, (0, 1))
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[mn.session.Session]:
-    with mn.start(workers=2, threads=1) as started:
-        yield started
+pytestmark = pytest.mark.session("two workers")
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -21,12 +20,7 @@ A, B = mn.asarray(np.ones((M, K))), mn.asarray(np.ones((K, N)))
 S = mn.asarray(sp.random_array((M, K), density=0.1, rng=0, format="csr"))
 x, y = mn.asarray(np.ones(K)), mn.asarray(np.ones(K))
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[mn.session.Session]:
-    with mn.start(workers=1, threads=2) as started:
-        yield started
-    mn.stop()
+pytestmark = pytest.mark.session("two threads")
 
 
 def work(array: mn.DistArray, num_workers: int = 1) -> PlanWork:

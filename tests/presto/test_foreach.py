@@ -46,21 +46,9 @@ X, Y, W = RNG.standard_normal((N, M)), RNG.standard_normal(N), RNG.standard_norm
 S = sp.csr_array(sp.random_array((N, M), density=0.3, format="csr", rng=1))
 
 
-@pytest.fixture(
-    scope="module",
-    params=["interpret", "threads", "workers", "gang", pytest.param("processes", marks=pytest.mark.cluster)],
+ON_EACH = pytest.mark.session(
+    "interpreter", "two threads", "dask: three workers", "gang: two workers", "processes"
 )
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    options: dict[str, Any] = {
-        "interpret": {"engine": "interpret"},
-        "threads": {"workers": 1, "threads": 2},
-        "workers": {"workers": 3, "threads": 1, "engine": "dask"},
-        "gang": {"workers": 2, "threads": 1, "engine": "gang"},
-        "processes": {"workers": 2, "threads": 1, "processes": True},
-    }
-    with mn.start(**options[request.param]):
-        yield request.param
-    mn.stop()
 
 
 @pytest.fixture
@@ -91,7 +79,8 @@ def scores(s: sp.csr_array, y: np.ndarray, w: np.ndarray, *, part: Any) -> tuple
     return made, s * 2.0, (made**2).sum(), made.min(), seen
 
 
-def test_any_engine_gives_the_bits_of_the_loop_in_numpy(engine: str) -> None:
+@ON_EACH
+def test_any_engine_gives_the_bits_of_the_loop_in_numpy() -> None:
     for count in (1, 2, 5, 40):
         s, y, made = mn.asarray(S), mn.asarray(Y), mn.zeros(N)
         results = mn.foreach(
@@ -109,7 +98,8 @@ def test_any_engine_gives_the_bits_of_the_loop_in_numpy(engine: str) -> None:
         assert seen[:count].tolist() == [count + rows.start for rows in regions(count)]
 
 
-def test_edges(engine: str) -> None:
+@ON_EACH
+def test_edges() -> None:
     nothing, x, s = mn.zeros((0, 3)), mn.asarray(X), mn.asarray(S)
     made, total = mn.foreach(lambda a: (a * 2, a.sum()), mn.splits(nothing, n=3), like=nothing)
     assert made.compute().shape == (0, 3)
@@ -131,7 +121,8 @@ def test_edges(engine: str) -> None:
     np.testing.assert_array_equal(product.compute(), np.concatenate([X[rows] @ S.T for rows in regions(3)]))
 
 
-def test_blocks_are_read_only(engine: str) -> None:
+@ON_EACH
+def test_blocks_are_read_only() -> None:
     def writes(x: np.ndarray) -> np.ndarray:
         x[0] = 1
         return x
@@ -144,7 +135,8 @@ def test_blocks_are_read_only(engine: str) -> None:
             mn.foreach(called, parts, whole=given_whole, like=x, reduce=()).compute()
 
 
-def test_columns_and_blocks_are_parts_too(engine: str) -> None:
+@ON_EACH
+def test_columns_and_blocks_are_parts_too() -> None:
     for count in (1, 3, M):
         x, s = mn.asarray(X), mn.asarray(S)
         turned = mn.foreach(
@@ -164,7 +156,8 @@ def test_columns_and_blocks_are_parts_too(engine: str) -> None:
     assert int(number) == 12
 
 
-def test_it_works_on_the_state_of_a_loop(engine: str) -> None:
+@ON_EACH
+def test_it_works_on_the_state_of_a_loop() -> None:
     links = sp.csr_array(sp.random_array((N, N), density=0.2, format="csr", rng=2))
     a, z = mn.asarray(links), mn.asarray(Y)
 
@@ -189,7 +182,8 @@ def test_it_works_on_the_state_of_a_loop(engine: str) -> None:
     assert float(found[1]) == change
 
 
-def test_a_function_that_is_not_pure_is_called_in_each_iteration(engine: str) -> None:
+@ON_EACH
+def test_a_function_that_is_not_pure_is_called_in_each_iteration() -> None:
     x = mn.asarray(X)
 
     def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -473,20 +467,22 @@ def rated() -> sp.csr_array:
     return sp.csr_array(found)
 
 
-def test_als_by_foreach_is_that_of_learn(engine: str) -> None:
+@ON_EACH
+def test_als_by_foreach_is_that_of_learn(kind: str) -> None:
     ratings, k = mn.asarray(rated(), blocks=3), 4
     learned = mn.learn.ALS(factors=k, regularization=0.1, iterations=3, random_state=1).fit(ratings)
     start = AlternatingSquares(0.1, None, "cholesky").start(ratings, k, 1)
     U, M = als(ratings, start.T, 3)
     np.testing.assert_allclose(U.T.compute(), learned.user_factors_.compute(), rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(M.T.compute(), learned.item_factors_.compute(), rtol=1e-8, atol=1e-10)
-    if engine != "interpret":  # whose learner has other sums
+    if kind != "interpreter":  # whose learner has other sums
         U, M = als(ratings, start.T, 3, kernel_factors)
         np.testing.assert_array_equal(U.T.compute(), learned.user_factors_.compute())
         np.testing.assert_array_equal(M.T.compute(), learned.item_factors_.compute())
 
 
-def test_kmeans_by_foreach_has_the_bits_of_learn(engine: str) -> None:
+@ON_EACH
+def test_kmeans_by_foreach_has_the_bits_of_learn() -> None:
     rng = np.random.default_rng(2)
     points = rng.normal(size=(600, 3)) + 4 * rng.integers(0, 4, 600)[:, None]
     points = np.round(points * 256) / 256  # so that sums are exact in any order

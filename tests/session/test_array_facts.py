@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -22,12 +21,7 @@ RANDOM = np.random.default_rng(0)
 VALUES = RANDOM.normal(size=(60, 50))
 ENTRIES = sp.random_array((60, 50), density=0.05, format="csr", rng=1)
 
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[mn.session.Session]:
-    with mn.start(workers=2, threads=1) as session:
-        yield session
-    mn.stop()
+pytestmark = pytest.mark.session("two workers")
 
 
 @pytest.fixture(scope="module")

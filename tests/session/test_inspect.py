@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,11 +13,7 @@ from matnb.pictures.facts import GraphFacts, NodeFacts
 from matnb.pictures.graph import slowest_path
 from matnb.pictures.picture import Picture
 
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[mn.session.Session]:
-    with mn.start(workers=2, threads=1) as started:
-        yield started
+pytestmark = pytest.mark.session("two workers")
 
 
 def fresh(*shape: int, blocks: object = None) -> mn.DistArray:

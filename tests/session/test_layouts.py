@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -21,14 +19,7 @@ A = sp.csr_array(A)
 X = rng.random(NUM_ROWS)
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[mn.session.Session]:
-    with mn.start(workers=2, threads=1) as session:
-        yield session
-    mn.stop()
-
-
-pytestmark = pytest.mark.usefixtures("session")
+pytestmark = pytest.mark.session("two workers")
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 7])

@@ -243,7 +243,7 @@ def test_an_error_names_the_line_of_the_body() -> None:
 
 @pytest.mark.parametrize("engine", ["auto", "gang"])
 def test_without_a_gang_the_driver_says_why(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*arguments: object) -> None:
+    def refuse(*_: object, **named: object) -> None:
         raise GangUnavailable("another session's loop is using the workers")
 
     monkeypatch.setattr(GangEngine, "run", refuse)

@@ -62,7 +62,7 @@ def test_an_interrupt_cancels_only_what_no_task_reads(
     # Of a name that others read, the scheduler first cancels these, and breaks where nobody holds one.
     cancelled: list[str] = []
     plans: list[Plan] = []
-    cancel, run = Answers.cancel, DaskEngine.run
+    cancel, run = Answers.cancel, DaskEngine.run_plan
     monkeypatch.setattr(
         Answers,
         "cancel",
@@ -70,7 +70,7 @@ def test_an_interrupt_cancels_only_what_no_task_reads(
     )
     monkeypatch.setattr(
         DaskEngine,
-        "run",
+        "run_plan",
         lambda self, plan, *rest, **named: (plans.append(plan), run(self, plan, *rest, **named))[1],
     )
     work = long_work()  # its data is shipped, and read by products that nobody holds

@@ -17,13 +17,13 @@ from watching import tasks_on_scheduler
 import matnb as mn
 from matnb.backend.engines.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.engines.futures import OwnersLost
-from matnb.backend.engines.results import ProgramOutcome
+from matnb.backend.engines.results import Outcome
 from matnb.errors import CellCancelled, KernelError
 from matnb.events import Event, LoopAdvanced, LoopFinished, TasksFinished, TaskTimed, WorkersLost
 from matnb.plan.looping import ControlPlan, plan_control
 from matnb.program.plan import Task, Workers
 from matnb.program.program import Batch, Iterate, batches
-from matnb.session.loop_parts import LoopTotals
+from matnb.session.loop_parts import LoopParts
 
 ENGINES = {
     "dask, workers": {"engine": "dask", "workers": 3, "threads": 1},
@@ -265,11 +265,11 @@ def test_workers_that_come_are_used_by_the_next_part() -> None:
 def test_the_driver_goes_on_where_no_gang_comes_together_again(monkeypatch: pytest.MonkeyPatch) -> None:
     run, calls = GangEngine.run, []
 
-    def sometimes(*arguments: object) -> object:
+    def sometimes(*arguments: object, **named: object) -> object:
         calls.append(1)
         if len(calls) > 3:
             raise GangUnavailable("for a test")
-        return run(*arguments)
+        return run(*arguments, **named)
 
     monkeypatch.setattr(GangEngine, "run", sometimes)
     events: list[Event] = []
@@ -293,8 +293,8 @@ def _num_kept(dask_worker) -> int:
 
 
 def test_what_parts_took_is_added_up_where_iterations_are_the_same() -> None:
-    def part(*timed: TaskTimed) -> ProgramOutcome:
-        return ProgramOutcome({}, {}, timed, 2.0, 3)
+    def part(*timed: TaskTimed) -> Outcome:
+        return Outcome(timed=timed, seconds=2.0, iterations=3)
 
     def timed(slot: int, seconds: float, compiled: bool = False) -> TaskTimed:
         return TaskTimed(slot, "map", 0, seconds, 9, 9, 72, compiled)
@@ -303,11 +303,11 @@ def test_what_parts_took_is_added_up_where_iterations_are_the_same() -> None:
         node = mn.iterate(lambda x: x * 2, mn.ones(70_000), max_iterations=3)[1].expression
         return plan_control(node, {}, Workers(workers, 1, 0), [node])
 
-    totals = LoopTotals()
-    totals.add(part(timed(1, 0.5, compiled=True), timed(2, 1.0)), plan((0, 1)))
-    totals.add(part(timed(1, 0.25)), plan((0, 1)))
-    totals.add(part(timed(1, 4.0)), plan((0, 2)))  # another task
-    assert totals.seconds == 6.0
-    found = {one.key: (one.seconds, one.compiled) for one in totals.timed_by(plan((0, 1)))}
+    parts = LoopParts()
+    parts.add(part(timed(1, 0.5, compiled=True), timed(2, 1.0)), plan((0, 1)))
+    parts.add(part(timed(1, 0.25)), plan((0, 1)))
+    parts.add(part(timed(1, 4.0)), plan((0, 2)))  # another task
+    assert parts.outcome.seconds == 6.0
+    found = {one.key: (one.seconds, one.compiled) for one in parts.timed_by(plan((0, 1)))}
     assert found == {1: (0.75, True), 2: (1.0, False)}
-    assert [one.seconds for one in totals.timed] == [0.75, 1.0, 4.0]
+    assert [one.seconds for one in parts.timed] == [0.75, 1.0, 4.0]

@@ -17,8 +17,9 @@ from waiting import wait_until
 from watching import tasks_on_scheduler
 
 import matnb as mn
-from matnb.backend.engines.engine_dask import DaskEngine, Outcome, RunCancelled
+from matnb.backend.engines.engine_dask import DaskEngine
 from matnb.backend.engines.futures import OwnersLost
+from matnb.backend.engines.results import Outcome, RunCancelled
 from matnb.backend.store import Entry
 from matnb.blocks.grid import Grid
 from matnb.blocks.layout import Cuts, Layout
@@ -110,7 +111,7 @@ def test_any_cuts_and_owners_hold_the_same_values(
         assert stored.layout.grid.cuts[0] == new.cuts
         assert sum(stored.block_nnz) == sum(before.stored.block_nnz)
         # Each block is on its owner, and as large as it is said to be.
-        blocks = session._engine.gather(entry.futures, stored.layout.owners)
+        blocks = session._engine.blocks.gather(entry.futures, stored.layout.owners)
         assert tuple(block.nbytes for block in blocks) == stored.block_bytes
         assert tuple(block.nnz for block in blocks) == stored.block_nnz
         who_has = session.cluster.client.who_has(list(entry.futures))
@@ -193,14 +194,14 @@ def test_arrays_keep_their_places_in_the_store(session: mn.session.Session) -> N
 def test_batches_are_bounded(session: mn.session.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("matnb.session.repartitioner._IN_FLIGHT_BYTES", 200)
     plans: list[Plan] = []
-    run = DaskEngine.run
+    run = DaskEngine.run_plan
 
     def noted(self: DaskEngine, plan: Plan, *rest: object, **named: object) -> Outcome:
         plans.append(plan)
         return run(self, plan, *rest, **named)
 
     x = mn.asarray(ARRAYS["vector"], blocks=3).persist()
-    monkeypatch.setattr(DaskEngine, "run", noted)
+    monkeypatch.setattr(DaskEngine, "run_plan", noted)
     recut(session, [x], Cuts(tuple(range(0, NUM_ROWS + 1, 10)), (2, 2, 2, 2, 2, 2)))
     assert len(plans) == 3
     for plan in plans:
@@ -229,21 +230,21 @@ def test_what_stops_half_way_leaves_all_as_it_was(
     entries = [entry_of(session, one) for one in (a, x)]
     gc.collect()
     before = keys_on_workers(session).keys()
-    run, num_runs = DaskEngine.run, 0
+    run, num_runs = DaskEngine.run_plan, 0
 
     def stopped(self: DaskEngine, plan: Plan, *rest: object, **named: object) -> Outcome:
         nonlocal num_runs
         num_runs += 1
         if num_runs < 3:
             return run(self, plan, *rest, **named)
-        nothing = Outcome({}, {}, {}, (), 0.0)
+        nothing = Outcome()
         raise RunCancelled("stopped", nothing) if error is RunCancelled else OwnersLost([1])
 
-    monkeypatch.setattr(DaskEngine, "run", stopped)
+    monkeypatch.setattr(DaskEngine, "run_plan", stopped)
     expected = CellCancelled if error is RunCancelled else OwnersLost
     with pytest.raises(expected) as caught:
         recut(session, [a, x], Cuts((0, 5, NUM_ROWS), (2, 2)))
-    monkeypatch.setattr(DaskEngine, "run", run)
+    monkeypatch.setattr(DaskEngine, "run_plan", run)
     assert num_runs == 3
     assert [entry_of(session, one) for one in (a, x)] == entries
     del stopped
@@ -288,7 +289,7 @@ def test_a_worker_killed_during_a_change_costs_nothing_but_time(monkeypatch: pyt
         monkeypatch.setattr("matnb.session.repartitioner._IN_FLIGHT_BYTES", 200)
         a = mn.asarray(ARRAYS["sparse"], blocks=4).persist()
         pids = list(session.cluster.client.run(os.getpid).values())
-        run, num_runs = DaskEngine.run, 0
+        run, num_runs = DaskEngine.run_plan, 0
 
         def killing(self: DaskEngine, plan: Plan, *rest: object, **named: object) -> Outcome:
             nonlocal num_runs
@@ -297,7 +298,7 @@ def test_a_worker_killed_during_a_change_costs_nothing_but_time(monkeypatch: pyt
                 os.kill(pids[1], signal.SIGKILL)
             return run(self, plan, *rest, **named)
 
-        monkeypatch.setattr(DaskEngine, "run", killing)
+        monkeypatch.setattr(DaskEngine, "run_plan", killing)
         mn.repartition(a, n=7)
         assert a.layout.grid.counts == (7, 1)
         assert same(a, ARRAYS["sparse"])
@@ -310,7 +311,7 @@ def test_two_sessions_on_a_cluster_change_the_same_array_each_for_itself() -> No
 
     from matnb.backend.cluster import dask_cluster as clusters
     from matnb.config import Config
-    from matnb.lazy.array import live_expressions
+    from matnb.lazy.handles import live_expressions
 
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster:
         sessions = [mn.session.Session(Config(), clusters.connect(cluster)) for _ in range(2)]

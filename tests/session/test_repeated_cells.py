@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -17,12 +15,7 @@ from matnb.program.plan import Plan
 from matnb.session import planning
 from matnb.session.overrides import choosing
 
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[mn.session.Session]:
-    with mn.start(workers=1, threads=2) as session:
-        yield session
-    mn.stop()
+TWO_THREADS = pytest.mark.session("two threads")
 
 
 @pytest.fixture
@@ -39,6 +32,7 @@ def lowered(session: mn.session.Session, monkeypatch: pytest.MonkeyPatch) -> lis
     return plans
 
 
+@TWO_THREADS
 def test_a_loop_that_asks_each_time_is_planned_once(lowered: list[Plan]) -> None:
     rng = np.random.default_rng(0)
     dense, start = rng.random((60, 40)), rng.random(60)
@@ -55,6 +49,7 @@ def test_a_loop_that_asks_each_time_is_planned_once(lowered: list[Plan]) -> None
     assert len(lowered) <= 6
 
 
+@TWO_THREADS
 def test_cells_over_new_data_are_planned_once(lowered: list[Plan]) -> None:
     for seed in range(4):
         a, b = np.random.default_rng(seed).random((2, 500, 300))
@@ -65,6 +60,7 @@ def test_cells_over_new_data_are_planned_once(lowered: list[Plan]) -> None:
     assert len(lowered) == 1
 
 
+@TWO_THREADS
 def test_sparse_transposes_are_made_when_they_would_have_been(lowered: list[Plan]) -> None:
     S = sp.random_array((300, 200), density=0.05, rng=3, format="csr")
     A, x, theirs = mn.asarray(S, blocks=2).persist(), mn.asarray(np.ones(200)), np.ones(200)
@@ -76,6 +72,7 @@ def test_sparse_transposes_are_made_when_they_would_have_been(lowered: list[Plan
     assert len(lowered) <= 8
 
 
+@TWO_THREADS
 def test_data_of_another_size_cut_or_dtype_is_planned_anew(lowered: list[Plan]) -> None:
     for shape, blocks, dtype in [
         ((8, 5), 1, float),
@@ -90,6 +87,7 @@ def test_data_of_another_size_cut_or_dtype_is_planned_anew(lowered: list[Plan]) 
         assert len(lowered) == 1
 
 
+@TWO_THREADS
 def test_constants_that_are_stored_are_told_apart(session: mn.session.Session) -> None:
     for value in (3, 4):
         x = mn.asarray(np.full((), value)).persist()
@@ -97,6 +95,7 @@ def test_constants_that_are_stored_are_told_apart(session: mn.session.Session) -
         assert float((x + y).sum()) == 6 * value
 
 
+@TWO_THREADS
 def test_an_array_under_two_names_is_read_as_such(session: mn.session.Session) -> None:
     # In the first run both names are of one array, in the second of two, and the other way round.
     for seed, same in [(0, True), (1, False), (2, True)]:
@@ -106,6 +105,7 @@ def test_an_array_under_two_names_is_read_as_such(session: mn.session.Session) -
         np.testing.assert_allclose((x * 2.25 - y).compute(), a * 2.25 - (a if same else b))
 
 
+@TWO_THREADS
 def test_what_is_stored_is_found_in_the_other_order(session: mn.session.Session, lowered: list[Plan]) -> None:
     seen = runs(session)
     for seed in range(6):  # in the order of digests, and the other way round
@@ -117,6 +117,7 @@ def test_what_is_stored_is_found_in_the_other_order(session: mn.session.Session,
         assert sum(run.num_tasks for run in seen) == 0
 
 
+@TWO_THREADS
 def test_what_passes_find_stored_belongs_to_one_run_alone(session: mn.session.Session) -> None:
     one, other = np.random.default_rng(5).random((2, 30, 20))
     x, y = mn.asarray(one).persist(), mn.asarray(other).persist()
@@ -126,6 +127,7 @@ def test_what_passes_find_stored_belongs_to_one_run_alone(session: mn.session.Se
     assert held.shape == one.shape
 
 
+@TWO_THREADS
 def test_what_passes_make_of_nothing_is_not_made_again(session: mn.session.Session) -> None:
     x, y, z = (mn.asarray(np.arange(200) + seed).persist() for seed in range(3))
     assert not (y - y).compute().any()
@@ -142,6 +144,7 @@ def explode(values: np.ndarray) -> np.ndarray:
     return values * 2
 
 
+@TWO_THREADS
 def test_an_error_names_the_line_of_its_own_cell(session: mn.session.Session, lowered: list[Plan]) -> None:
     cell = "\n" * 2 + "y = mn.replicated(explode, x * 1.5 + 2.5, like=x)\n"
     for seed, lines in [(1.0, 2), (-9.0, 5)]:
@@ -158,6 +161,7 @@ def test_an_error_names_the_line_of_its_own_cell(session: mn.session.Session, lo
             assert caught.value.lines == (lines + 3,)
 
 
+@TWO_THREADS
 def test_a_small_run_is_one_task_of_dask_its_report_and_one_for_each_block_that_stays(
     session: mn.session.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +183,7 @@ def test_a_small_run_is_one_task_of_dask_its_report_and_one_for_each_block_that_
     assert counts[0][1] == 2 + counts[0][0]
 
 
+@TWO_THREADS
 def test_a_large_sparse_product_written_again_is_planned_once(
     session: mn.session.Session, lowered: list[Plan]
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +14,7 @@ from matnb.sources import batches
 
 ROWS, WIDTH, SIZE = 80_000, 8, 10_000
 
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
-    with mn.start(workers=1, threads=1) as started:
-        yield started
-    mn.stop()
+pytestmark = pytest.mark.session("one thread")
 
 
 @pytest.mark.parametrize("kind", ["GLM from memory", "GLM from files", "SGDClassifier"])

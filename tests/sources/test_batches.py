@@ -16,7 +16,7 @@ import matnb as mn
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.sources import BatchSource
 
-pytestmark = pytest.mark.usefixtures("interpreter")
+pytestmark = pytest.mark.session("interpreter")
 
 
 def numbered(rows: int, is_sparse: bool = False) -> tuple[object, np.ndarray]:

@@ -22,7 +22,7 @@ import matnb as mn
 from matnb.errors import FileFormatError
 from matnb.sources import BatchSource, from_files
 
-pytestmark = pytest.mark.usefixtures("interpreter")
+pytestmark = pytest.mark.session("interpreter")
 WIDTH = 3
 COLUMNS = ["p", "q", "r"]
 

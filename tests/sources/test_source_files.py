@@ -17,7 +17,7 @@ from matnb.errors import ColumnError, FileFormatError, MatnbError, MissingFileEr
 from matnb.io import lines
 from matnb.sources import BatchSource, from_files, rows
 
-pytestmark = pytest.mark.usefixtures("interpreter")
+pytestmark = pytest.mark.session("interpreter")
 CUTS = (0, 40, 41, 41, 103)
 NAMES = ["p", "q", "r", "s"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,7 @@ import pytest
 import matnb as mn
 from matnb.errors import DTypeError, LostWriteWarning, UnsupportedError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("one thread")
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,12 +9,7 @@ import pytest
 import matnb as mn
 from matnb.errors import ColumnError, DTypeError, OptionError, TooLargeError, UnsupportedError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=2, threads=1):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two workers")
 
 
 def trips() -> mn.Table:

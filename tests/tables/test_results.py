@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -21,12 +20,7 @@ RNG = np.random.default_rng(0)
 EDGES = sp.random_array((40, 40), density=0.1, rng=RNG, data_sampler=lambda size: np.ones(size)).tocsr()
 BOTH = (EDGES + EDGES.T).tocsr()
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=2, threads=1, processes=False):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two workers")
 
 
 def computed(result: Any) -> Any:

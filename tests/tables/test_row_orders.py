@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,7 @@ import matnb as mn
 from matnb.errors import FileContentWarning, ShapeError
 from matnb.tables import row_orders
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(processes=False):
-        yield
+pytestmark = pytest.mark.session("two threads")
 
 
 @pytest.fixture(scope="module")

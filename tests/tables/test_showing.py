@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from fractions import Fraction
 
 import hypothesis.strategies as st
@@ -20,12 +19,7 @@ from matnb.tables.showing import duration_text
 
 N = 60
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=2, threads=1, processes=False):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two workers")
 
 
 @pytest.fixture(scope="module")

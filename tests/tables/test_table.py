@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import io
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -60,12 +59,7 @@ TABLES = {
     ),
 }
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=2, compute_limit="1 MB"):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("two threads", compute_limit="1 MB")
 
 
 @pytest.fixture(scope="module")

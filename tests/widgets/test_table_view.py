@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from notebook_shell import Person
@@ -12,12 +10,7 @@ import matnb as mn
 from matnb.tables import showing
 from matnb.widgets.views import table_view
 
-
-@pytest.fixture(scope="module", autouse=True)
-def session() -> Iterator[None]:
-    with mn.start(workers=1, threads=1, processes=False):
-        yield
-    mn.stop()
+pytestmark = pytest.mark.session("one thread")
 
 
 def test_its_rows_take_the_place_of_what_is_known(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:

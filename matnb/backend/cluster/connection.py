@@ -55,7 +55,7 @@ class HasScheduler(Protocol):
     scheduler_address: str
 
 
-class MatnbClient(Client):  # type: ignore[misc]  # mypy does not look into distributed
+class MatnbClient(Client):  # type: ignore[misc]  # it has no types
     """A client that keeps to its time limit, leaves nothing when it cannot connect, and tells of a break.
 
     Dask's own client connects again by itself, tells nobody, and gives up after its time limit; after a

@@ -733,7 +733,7 @@ def _close_open_clusters() -> None:
 # What a session leaves on a cluster of others when its process dies: its scheduler takes it away.
 
 
-class Farewell(SchedulerPlugin):  # type: ignore[misc]  # mypy does not look into distributed
+class Farewell(SchedulerPlugin):  # type: ignore[misc]  # it has no types
     """Takes a client's worker plugins and turns away once the client is gone, and then itself.
 
     The scheduler sees a client's connection end when its process does, however that ended.

@@ -124,7 +124,7 @@ class FreedMemory:
         return bool(limit) and self._worker.monitor.get_process_memory() > _FULL_SHARE * limit
 
 
-class FreedMemoryPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into distributed
+class FreedMemoryPlugin(WorkerPlugin):  # type: ignore[misc]  # it has no types
     """Has worker processes of another's cluster keep freed memory while a session uses them.
 
     Afterwards they have Dask's thresholds again.

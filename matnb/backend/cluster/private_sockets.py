@@ -59,7 +59,7 @@ def _widen(connection: socket.socket) -> None:
         connection.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)
 
 
-class PrivateComm(TCP):  # type: ignore[misc]  # mypy does not look into distributed
+class PrivateComm(TCP):  # type: ignore[misc]  # it has no types
     """A connection; it carries messages as those over TCP do, and has no settings of TCP."""
 
     def __init__(self, stream: IOStream, address: str, peer: str, deserialize: bool) -> None:
@@ -72,7 +72,7 @@ class PrivateComm(TCP):  # type: ignore[misc]  # mypy does not look into distrib
         stream.set_close_callback(partial(_close_comm, ref(self)))
 
 
-class _Connector(Connector):  # type: ignore[misc]  # mypy does not look into distributed
+class _Connector(Connector):  # type: ignore[misc]  # it has no types
     async def connect(self, address: str, deserialize: bool = True, **_: object) -> PrivateComm:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -88,7 +88,7 @@ class _Connector(Connector):  # type: ignore[misc]  # mypy does not look into di
         return PrivateComm(stream, _address(folder, 0), f"{SCHEME}://{address}", deserialize)
 
 
-class _SocketListener(BaseListener):  # type: ignore[misc]  # mypy does not look into distributed
+class _SocketListener(BaseListener):  # type: ignore[misc]  # it has no types
     prefix = f"{SCHEME}://"  # which a worker's log begins with
 
     def __init__(
@@ -145,7 +145,7 @@ class _SocketListener(BaseListener):  # type: ignore[misc]  # mypy does not look
         await self._handler(comm)
 
 
-class PrivateSockets(Backend):  # type: ignore[misc]  # mypy does not look into distributed
+class PrivateSockets(Backend):  # type: ignore[misc]  # it has no types
     """What Dask finds under ``matnb-unix://``."""
 
     def get_connector(self) -> Connector:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 import dask
-import psutil  # type: ignore[import-untyped]
+import psutil  # type: ignore[import-untyped]  # it has no types
 from dask.system import CPU_COUNT
 from distributed import Nanny, Scheduler, SpecCluster, Worker
 from distributed.batched import BatchedSend
@@ -68,7 +68,7 @@ class PromptStreams(dict[str, BatchedSend]):
         super().__setitem__(address, stream)
 
 
-class LocalScheduler(Scheduler):  # type: ignore[misc]  # mypy does not look into distributed
+class LocalScheduler(Scheduler):  # type: ignore[misc]  # it has no types
     """A scheduler that answers at once and opens no HTTP server, as Dask does on all interfaces."""
 
     def __init__(self, *arguments: object, **options: object) -> None:
@@ -79,7 +79,7 @@ class LocalScheduler(Scheduler):  # type: ignore[misc]  # mypy does not look int
         """Open nothing."""
 
 
-class LocalWorker(Worker):  # type: ignore[misc]  # mypy does not look into distributed
+class LocalWorker(Worker):  # type: ignore[misc]  # it has no types
     """A worker that answers at once, opens no HTTP server, and gives up a kernel soon when it closes.
 
     Parameters
@@ -118,7 +118,7 @@ class ProcessWorker(LocalWorker):
             FreedMemory(self).start()
 
 
-class LocalNanny(Nanny):  # type: ignore[misc]  # mypy does not look into distributed
+class LocalNanny(Nanny):  # type: ignore[misc]  # it has no types
     """A nanny whose worker has one BLAS thread, and which leaves this process's environment as it was."""
 
     pre_spawn_env: dict[str, str]
@@ -208,7 +208,7 @@ class _ScriptLeftOut:
 _script_left_out = _ScriptLeftOut()
 
 
-class LocalCluster(SpecCluster):  # type: ignore[misc]  # mypy does not look into distributed
+class LocalCluster(SpecCluster):  # type: ignore[misc]  # it has no types
     """A scheduler and workers, of which nothing is left when an interrupt comes while they start.
 
     A worker that is lost comes back, however long that takes: Dask's own cluster drops one that is not there

@@ -1,18 +1,19 @@
-"""Loops without a gang: this process interprets the program, and an engine runs batch after batch."""
+"""Loops without a gang: this process interprets the program, and an engine runs it batch after batch."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from matnb.backend.engines.engine_dask import DaskEngine
+from matnb.backend.engines.context import EngineContext
+from matnb.backend.engines.protocol import Progress, Watch
 from matnb.backend.engines.recovery import Resume
-from matnb.backend.engines.results import ProgramOutcome
-from matnb.backend.engines.watch_protocol import Watch
+from matnb.backend.engines.results import Outcome
 from matnb.backend.kept import Kept
 from matnb.blocks.formats import Dense
 from matnb.events import TaskTimed
@@ -25,6 +26,51 @@ LINEAGE_DEPTH = 20  # after this many batches on each other's results their hist
 _COUNT = np.dtype(np.int64)
 
 
+class PlanEngine(ABC):
+    """An engine that runs plans, and the batches of a program one after the other.
+
+    Parameters
+    ----------
+    context
+        Shared with other engines.
+
+    Attributes
+    ----------
+    blocks
+        Those on the workers.
+    """
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context, self.blocks = context, context.blocks
+        self._cluster, self._answers = context.cluster, context.answers
+
+    def run(
+        self,
+        program: Plan | Program,
+        given: Mapping[Slot, Kept],
+        fetch: Sequence[Slot] = (),
+        hold: Sequence[Slot] = (),
+        resume: Resume | None = None,
+        on_progress: Progress | None = None,
+        watch: Watch | None = None,
+    ) -> Outcome:
+        """Run a plan or a program; see :meth:`~matnb.backend.engines.protocol.Engine.run`."""
+        try:
+            if isinstance(program, Plan):
+                return self.run_plan(program, given, fetch, hold)
+            walker = ProgramWalker(self, program.holding(hold), given, resume, on_progress, watch)
+            return walker.run().with_fetched(fetch, self.blocks.gather, self._cluster.alive())
+        except BaseException:
+            del given  # an error's traceback keeps this frame
+            raise
+
+    @abstractmethod
+    def run_plan(
+        self, plan: Plan, given: Mapping[Slot, Kept], fetch: Sequence[Slot] = (), hold: Sequence[Slot] = ()
+    ) -> Outcome:
+        """Run a plan."""
+
+
 class ProgramWalker:
     """Walks a program.
 
@@ -34,43 +80,40 @@ class ProgramWalker:
         Runs each batch.
     program, given
         What to run, and the futures of the registers that are filled before.
-    counts
-        Entries and bytes of those.
-    told
-        Called after each iteration of the outermost loop with its number and seconds.
-    first
-        The number of that loop's first iteration.
+    resume
+        Says the number of the outermost loop's first iteration.
+    on_progress
+        Called after each iteration of that loop with its number and seconds.
     watch
         Hears after each iteration what tasks took, and may want a pause.
     """
 
     def __init__(
         self,
-        engine: DaskEngine,
+        engine: PlanEngine,
         program: Program,
         given: Mapping[Slot, Kept],
-        counts: Mapping[Slot, tuple[int, int]],
-        told: Callable[[int, float], None],
-        first: int = 0,
+        resume: Resume | None = None,
+        on_progress: Progress | None = None,
         watch: Watch | None = None,
     ) -> None:
-        self._engine, self._program, self._told, self._watch = engine, program, told, watch
+        self._engine, self._program, self._on_progress, self._watch = engine, program, on_progress, watch
         self._registers = dict(given)
         self._given = {one.key for one in given.values()}  # counted where they are stored
-        self._counts = dict(counts)
+        self._counts: dict[Slot, tuple[int, int]] = {}
         self._scalars: dict[Slot, object] = {}
         self._asked = _control_scalars(program.actions)
         self._timed: dict[Slot, TaskTimed] = {}
         self._depth = 0
         self._nested = 0
-        self._first = self._iterations = first
+        self._first = self._iterations = 0 if resume is None else resume.iteration
         self._ended_itself = False
         self._spent: dict[int, dict[Slot, float]] = {}  # by the tasks of an iteration, by worker
         self._seen: set[Slot] = set()  # tasks that have run
         self._paused: list[Slot] | None = None  # the state from which the loop goes on
 
-    def run(self) -> ProgramOutcome:
-        """Walk the program to its end, or to a pause; raises what ``DaskEngine.run`` does."""
+    def run(self) -> Outcome:
+        """Walk the program to its end, or to a pause; raises what the engine's ``run`` does."""
         begin = time.perf_counter()
         self._walk(self._program.actions)
         names = self._program.results if self._paused is None else self._paused
@@ -79,9 +122,10 @@ class ProgramWalker:
         if self._paused is not None:
             owners = {name: self._program.owners[name] for name in names}
             paused, futures = Resume(self._iterations, futures, owners), {}
-        return ProgramOutcome(
+        return Outcome(
             futures,
             {name: self._counts[name] for name in names if name in self._counts},
+            {},
             tuple(self._timed.values()),
             time.perf_counter() - begin,
             self._iterations,
@@ -129,7 +173,8 @@ class ProgramWalker:
         self._count(loop.taken, number)
 
     def _tell(self, number: int, seconds: float) -> None:
-        self._told(number, seconds)
+        if self._on_progress is not None:
+            self._on_progress(number, seconds)
         if self._watch is not None:
             for owner, spent in self._spent.items():
                 self._watch.measured(owner, number, 1, spent)
@@ -145,8 +190,8 @@ class ProgramWalker:
     def _run(self, tasks: Sequence[Task], results: Sequence[Slot]) -> None:
         fetch = [name for name in results if name in self._asked]
         plan = Plan(tuple(tasks), (), (), {}, {}, {}, 0)
-        found = self._engine.run(plan, fetch, results, self._registers)
-        self._registers.update(zip(results, found.held, strict=True))
+        found = self._engine.run_plan(plan, self._registers, fetch, results)
+        self._registers.update(found.kept)
         self._counts.update(found.counts)
         for name, block in found.fetched.items():
             self._scalars[name] = block.values.item()
@@ -193,7 +238,7 @@ class ProgramWalker:
     def _scalar(self, name: Slot) -> object:
         if name not in self._scalars:
             owner = self._program.owners.get(name, 0)
-            (block,) = self._engine.gather([self._registers[name]], [owner])
+            (block,) = self._engine.blocks.gather([self._registers[name]], [owner])
             assert isinstance(block, Dense)
             return block.values.item()
         return self._scalars[name]
@@ -202,7 +247,7 @@ class ProgramWalker:
         unique = {self._registers[name].key: name for name in names}
         owners = [self._program.owners[name] for name in unique.values()]
         futures = [self._registers[name] for name in unique.values()]
-        new = self._engine.cut_lineage(owners, futures)
+        new = self._engine.blocks.cut_lineage(owners, futures)
         by_old = dict(zip(unique, new, strict=True))
         self._registers.update({name: by_old[self._registers[name].key] for name in names})
         self._depth = 0

@@ -13,7 +13,7 @@ import traceback
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from distributed import Future
@@ -23,25 +23,24 @@ from threadpoolctl import ThreadpoolController
 from matnb.backend.cluster.connection import BROKEN, CLOSING_ERRORS
 from matnb.backend.cluster.dask_cluster import DaskCluster
 from matnb.backend.cluster.gang_lock import Turn
-from matnb.backend.engines.engine_dask import Outcome, RunCancelled, shared_blas
+from matnb.backend.engines.context import shared_blas
 from matnb.backend.engines.futures import POLL_SECONDS, Answers, OwnersLost
 from matnb.backend.engines.gang_graph import Gathering, graph_of, owners_of, state_of
+from matnb.backend.engines.protocol import Progress, Watch
 from matnb.backend.engines.recovery import KeptStates, Resume
-from matnb.backend.engines.results import ProgramOutcome, alone_outcome, outcome_of
+from matnb.backend.engines.results import Outcome, RunCancelled, outcome_of
 from matnb.backend.engines.telemetry import Telemetry, gang_name
-from matnb.backend.engines.watch_protocol import Watch
 from matnb.backend.gang.checkpoints import DUE_SECONDS
 from matnb.backend.gang.member_life import (
     GangPlugin,
     LoneMember,
-    MemberReport,
     Perform,
     drivers_here,
     shared_programs,
 )
 from matnb.backend.gang.performer import perform
-from matnb.backend.kept import Kept
-from matnb.backend.tasks.worker import Failed, TaskFailed, portable
+from matnb.backend.kept import Kept, LocalBlock
+from matnb.backend.tasks.worker import Failed, Report, TaskFailed, portable
 from matnb.pictures.quantities import plural_text
 from matnb.program.kinds import Role
 from matnb.program.plan import Slot
@@ -112,100 +111,104 @@ class GangEngine:
         self,
         program: Program,
         given: Mapping[Slot, Kept],
+        fetch: Sequence[Slot] = (),
+        hold: Sequence[Slot] = (),
         resume: Resume | None = None,
-        told: Callable[[int, float], None] | None = None,
+        on_progress: Progress | None = None,
         watch: Watch | None = None,
-    ) -> ProgramOutcome:
-        """Run a program and return when all members are done, or its outermost loop has paused.
+    ) -> Outcome:
+        """Run a program, as :meth:`~matnb.backend.engines.protocol.Engine.run` says.
 
-        Parameters
-        ----------
-        given
-            What keeps the value of each name in ``program.given``, on the worker that is named there.
-        resume
-            Says the number of the first iteration.
-        told
-            Is called now and then with the number of the iteration and the seconds that one takes.
-        watch
-            Hears now and then what tasks take, and may want a pause of a program that :meth:`can_pause`. The
-            state is then kept on the workers until the program goes on from it and ends, or :meth:`forget`.
+        A watch may want a pause of a program that :meth:`can_pause`. The state is then kept on the workers
+        until the program goes on from it and ends, or :meth:`forget`. After a loss :meth:`recover` finds the
+        newest state.
 
         Raises
         ------
         GangUnavailable
             When no gang came together, or it broke; nothing is left behind.
-        OwnersLost
-            When a worker died; :meth:`recover` then finds the newest state.
-        TaskFailed
-            When a task raised.
-        RunCancelled
-            On an interrupt.
         """
+        program = program.holding(hold)
         with self._running:
-            begin = time.perf_counter()
             owners = owners_of(program)
             self._answers.check_alive(owners)
-            if self.in_process and len(owners) == 1:
-                return self._run_alone(program, given, 0 if resume is None else resume.iteration, told, watch)
-            self._install()
-            if (told is not None or watch is not None) and not self.in_process:
-                self._listen()
-            addresses = {owner: self._cluster.workers[owner].address for owner in sorted(owners)}
-            state = state_of(program) if len(owners) > 1 else frozenset()
-            continues = self._kept.go_on(resume)
-            self._last = Gathering(self._prefix, next(self._epochs), addresses, state, continues)
-            first = 0 if resume is None else resume.iteration
-            following = GangProgress(program, self._last.epoch, first, told, watch, self._ask_pause)
-            self._following = following
-            if self.in_process:
-                drivers_here[self._plugin] = following.hear
-            members: dict[int, Future] = {}
-            if self._telemetry is not None:
-                self._telemetry.began(gang_name(self._prefix, self._last.epoch))
-            try:
-                with self._turn(self._last), self._shared_blas(program), self._shared(program) as shipped:
-                    self._kept.add(self._last)
-                    members = self._submit(
-                        self._last, program, shipped, given, first, told is not None, watch is not None,
-                        following.pause_at,
-                    )  # fmt: skip
-                    reports = self._wait(members, following)
-                    self._check(self._last, members, program, reports)
-            except (GangUnavailable, TaskFailed):
-                raise  # all is given up already
-            except KeyboardInterrupt:
-                words = f"cancelled {plural_text(len(members), 'task')}"
-                with self._cluster.stopping.undisturbed():
-                    self._give_up(self._last, members, program, "interrupted")
-                raise RunCancelled(words, Outcome({}, {}, {}, (), 0.0)) from None
-            except BaseException:
-                self._give_up(self._last, members, program, "a worker was lost", forget=False)
-                raise
-            finally:
-                self._following = None
-                drivers_here.pop(self._plugin, None)
-            seconds = time.perf_counter() - begin
-            outcome = outcome_of(self._last, program, reports, seconds, self._answers.future)
-            if self._telemetry is not None:
-                self._telemetry.ended(outcome.timed)
-            if outcome.paused is None:
-                if continues or seconds >= DUE_SECONDS:  # what was kept on the way
-                    self._kept.forget()
-                self._kept.go_on(None)
-            return outcome
+            run = self._run_alone if self.in_process and len(owners) == 1 else self._run_together
+            outcome = run(program, given, resume, on_progress, watch)
+        return outcome.with_fetched(fetch, self._answers.bring, self._cluster.alive())
+
+    def _run_together(
+        self,
+        program: Program,
+        given: Mapping[Slot, Kept],
+        resume: Resume | None,
+        told: Progress | None,
+        watch: Watch | None,
+    ) -> Outcome:
+        begin = time.perf_counter()
+        owners = owners_of(program)
+        self._install()
+        if told is not None or watch is not None:
+            self._listen()
+        addresses = {owner: self._cluster.workers[owner].address for owner in sorted(owners)}
+        state = state_of(program) if len(owners) > 1 else frozenset()
+        continues = self._kept.go_on(resume)
+        self._last = Gathering(self._prefix, next(self._epochs), addresses, state, continues)
+        first = 0 if resume is None else resume.iteration
+        following = GangProgress(program, self._last.epoch, first, told, watch, self._ask_pause)
+        self._following = following
+        if self.in_process:
+            drivers_here[self._plugin] = following.hear
+        members: dict[int, Future] = {}
+        if self._telemetry is not None:
+            self._telemetry.began(gang_name(self._prefix, self._last.epoch))
+        try:
+            with (
+                turn_of(self._last, self._cluster),
+                shared_blas(self._blas, most_products(program), self._cluster),
+                self._shared(program) as shipped,
+            ):
+                self._kept.add(self._last)
+                members = self._submit(
+                    self._last, program, shipped, given, first, told is not None, watch is not None,
+                    following.pause_at,
+                )  # fmt: skip
+                reports = self._check(self._last, members, program, self._wait(members, following))
+        except (GangUnavailable, TaskFailed):
+            raise  # all is given up already
+        except KeyboardInterrupt:
+            words = f"cancelled {plural_text(len(members), 'task')}"
+            with self._cluster.stopping.undisturbed():
+                self._give_up(self._last, members, program, "interrupted")
+            raise RunCancelled(words, Outcome()) from None
+        except BaseException:
+            self._give_up(self._last, members, program, "a worker was lost", forget=False)
+            raise
+        finally:
+            self._following = None
+            drivers_here.pop(self._plugin, None)
+        seconds = time.perf_counter() - begin
+        last, future = self._last, self._answers.future
+        outcome = outcome_of(program, last.epoch, reports, seconds, lambda name: future(last.key(name)))
+        if self._telemetry is not None:
+            self._telemetry.ended(outcome.timed)
+        if outcome.paused is None:
+            if continues or seconds >= DUE_SECONDS:  # what was kept on the way
+                self._kept.forget()
+            self._kept.go_on(None)
+        return outcome
 
     def _run_alone(
         self,
         program: Program,
         given: Mapping[Slot, Kept],
-        first: int,
-        told: Callable[[int, float], None] | None,
+        resume: Resume | None,
+        told: Progress | None,
         watch: Watch | None,
-    ) -> ProgramOutcome:
+    ) -> Outcome:
         # The only member's part, without a gathering.
         begin = time.perf_counter()
         (owner,) = owners_of(program)
-        epoch = next(self._epochs)
+        first, epoch = 0 if resume is None else resume.iteration, next(self._epochs)
         self._last = None
         self._kept.go_on(None)
         following = GangProgress(program, epoch, first, told, watch, lambda: member.ask_pause())
@@ -216,7 +219,7 @@ class GangEngine:
         if self._telemetry is not None:
             self._telemetry.began(gang_name(self._prefix, epoch), member.seconds_so_far)
         try:
-            with self._shared_blas(program):
+            with shared_blas(self._blas, most_products(program), self._cluster):
                 self._cluster.submit(
                     owner, member.perform, self._performer, program, blocks,
                     self._cluster.workers[owner].threads, first, told is not None, watch is not None,
@@ -226,7 +229,7 @@ class GangEngine:
         except KeyboardInterrupt:
             with self._cluster.stopping.undisturbed():
                 member.give_up(_END_SECONDS)
-            raise RunCancelled("cancelled 1 task", Outcome({}, {}, {}, (), 0.0)) from None
+            raise RunCancelled("cancelled 1 task", Outcome()) from None
         except TaskFailed as error:
             raise TaskFailed(error.failed) from None
         except OwnersLost:
@@ -235,7 +238,10 @@ class GangEngine:
         except Exception as error:
             trace = "".join(traceback.format_exception(error))
             raise TaskFailed(Failed(None, portable(error), trace)) from None
-        outcome = alone_outcome(done, f"{self._prefix}g{epoch}", epoch, owner, time.perf_counter() - begin)
+        outcome = outcome_of(
+            program, epoch, [done], time.perf_counter() - begin,
+            lambda key: LocalBlock(f"{self._prefix}g{epoch}-{key}", done.values[key]),
+        )  # fmt: skip
         if self._telemetry is not None:
             self._telemetry.ended(outcome.timed)
         return outcome
@@ -281,7 +287,7 @@ class GangEngine:
         self._is_installed = True
 
     def _listen(self) -> None:
-        if self._is_listening:
+        if self._is_listening or self.in_process:
             return
         self._cluster.listen(self._handle_event)
         self._is_listening = True
@@ -293,34 +299,6 @@ class GangEngine:
         following = self._following  # which the driver's thread ends meanwhile
         if following is not None:
             following.hear(message)
-
-    @contextmanager
-    def _turn(self, gathering: Gathering) -> Iterator[None]:
-        if len(gathering.addresses) == 1:
-            yield
-            return
-        name = gathering.key("turn")
-        turn = Turn(self._client, name, list(gathering.addresses.values()), self._cluster.stopping.check)
-        try:
-            try:
-                has_turn = turn.wait()
-            except BROKEN as error:
-                raise GangUnavailable(f"the scheduler did not grant the workers: {error}") from error
-            if not has_turn:
-                raise GangUnavailable("another session's loop is using the workers")
-            yield
-        finally:  # an interrupt may come between waiting and having
-            turn.end()
-
-    def _shared_blas(self, program: Program) -> AbstractContextManager[object]:
-        products = max(
-            (
-                sum(task.kind.role is Role.MULTIPLIES for task in batch.tasks)
-                for batch in batches(program.actions)
-            ),
-            default=0,
-        )
-        return shared_blas(self._blas, products, self._cluster)
 
     @contextmanager
     def _shared(self, program: Program) -> Iterator[bytes | str]:
@@ -357,8 +335,8 @@ class GangEngine:
 
     # while it runs, and after
 
-    def _wait(self, members: Mapping[int, Future], following: GangProgress) -> list[MemberReport | None]:
-        reports: list[MemberReport | None] = self._answers.gather(
+    def _wait(self, members: Mapping[int, Future], following: GangProgress) -> list[Report | None]:
+        reports: list[Report | None] = self._answers.gather(
             list(members.values()), list(members), lambda report: not report.is_whole, following.look
         )
         return reports
@@ -368,10 +346,11 @@ class GangEngine:
         gathering: Gathering,
         members: dict[int, Future],
         program: Program,
-        reports: Sequence[MemberReport | None],
-    ) -> None:
-        if all(report is not None and report.is_whole for report in reports):
-            return
+        reports: Sequence[Report | None],
+    ) -> list[Report]:
+        # The reports, where all members did what they were asked to.
+        if len(whole := [one for one in reports if one is not None and one.is_whole]) == len(reports):
+            return whole
         ended = self._give_up(gathering, members, program, "another member gave up", forget=False)
         known = [report for report in (*reports, *ended) if report is not None]
         for report in sorted(known, key=lambda one: one.owner):
@@ -393,12 +372,12 @@ class GangEngine:
         program: Program,
         reason: str,
         forget: bool = True,
-    ) -> list[MemberReport]:
+    ) -> list[Report]:
         # Ends all members, takes their last words, and releases what some of them published.
         if not members:
             return []
         self._tell(self._alive(gathering), "abort", epoch=gathering.epoch, reason=reason, forget=forget)
-        reports: list[MemberReport] = []
+        reports: list[Report] = []
         waiting = dict(members)
         end = time.monotonic() + _END_SECONDS
         while waiting and time.monotonic() < end:
@@ -446,6 +425,34 @@ class GangEngine:
         return [address for owner, address in gathering.addresses.items() if owner in alive]
 
 
+@contextmanager
+def turn_of(gathering: Gathering, cluster: DaskCluster) -> Iterator[None]:
+    """Have the workers of a gathering to itself; one alone needs no turn."""
+    if len(gathering.addresses) == 1:
+        yield
+        return
+    addresses = list(gathering.addresses.values())
+    turn = Turn(cluster.client, gathering.key("turn"), addresses, cluster.stopping.check)
+    try:
+        try:
+            has_turn = turn.wait()
+        except BROKEN as error:
+            raise GangUnavailable(f"the scheduler did not grant the workers: {error}") from error
+        if not has_turn:
+            raise GangUnavailable("another session's loop is using the workers")
+        yield
+    finally:  # an interrupt may come between waiting and having
+        turn.end()
+
+
+def most_products(program: Program) -> int:
+    """Return how many products there are at most between two places where control may turn."""
+    multiplies = (
+        [task.kind.role is Role.MULTIPLIES for task in batch.tasks] for batch in batches(program.actions)
+    )
+    return max(map(sum, multiplies), default=0)
+
+
 # What the driver hears of a gang while it runs, whom it tells, and when it asks for a pause.
 
 _BEAT_SECONDS = 0.25
@@ -478,7 +485,7 @@ class GangProgress:
         program: Program,
         epoch: int,
         first: int,
-        told: Callable[[int, float], None] | None,
+        told: Progress | None,
         watch: Watch | None,
         ask: Callable[[], None],
     ) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from distributed import Worker
 
-from matnb.backend.engines.engine_dask import DaskEngine, Outcome, RunCancelled, cancelled
+from matnb.backend.engines.context import EngineContext
+from matnb.backend.engines.driver_loops import PlanEngine
+from matnb.backend.engines.engine_dask import DaskEngine, cancelled
+from matnb.backend.engines.results import Outcome, RunCancelled
 from matnb.backend.kept import Kept
 from matnb.backend.tasks import worker
 from matnb.backend.tasks.shared_tasks import SharedTasks, TaskGraph, is_small
@@ -44,33 +47,40 @@ class _Split:
     rest: tuple[Task, ...]
 
 
-class ProcessEngine(DaskEngine):
-    """Runs plans on worker processes that were started here.
+class ProcessEngine(PlanEngine):
+    """Runs plans on worker processes that were started here, and programs batch by batch.
 
     A small run that leaves no array, as for a number that is asked for, has each worker do its part by one
     message on a connection of Dask's to it; what is made of several workers' parts is made here. All others
     are tasks of Dask's, and so is the first run of each plan, so that its loops are compiled.
+
+    Parameters
+    ----------
+    context
+        Shared with other engines.
+    wants_tasks
+        Tells whether what is asked for now is to be tasks of Dask's.
     """
 
-    def run(
-        self,
-        plan: Plan,
-        fetch: Sequence[Slot] = (),
-        hold: Sequence[Slot] = (),
-        given: Mapping[Slot, Kept] | None = None,
+    def __init__(self, context: EngineContext, wants_tasks: Callable[[], bool] = bool) -> None:
+        super().__init__(context)
+        self._dask, self._wants_tasks = DaskEngine(context), wants_tasks
+
+    def run_plan(
+        self, plan: Plan, given: Mapping[Slot, Kept], fetch: Sequence[Slot] = (), hold: Sequence[Slot] = ()
     ) -> Outcome:
-        """Run a plan as :meth:`DaskEngine.run` does; of values that are small only what is fetched stays."""
+        """Run a plan; of values that are small only what is fetched stays."""
         leaves_nothing = not (hold or self._wants_tasks()) and _leaves_nothing(plan, fetch)
         split = plan.found.get("split") if leaves_nothing else None
         try:
             found = None
             if isinstance(split, _Split) and is_small(plan, split.tasks):
-                found = self._asked(plan, split, fetch, given or {})
+                found = self._asked(plan, split, fetch, given)
             if found is not None:
                 return found
-            found = super().run(plan, fetch, hold, given)
+            found = self._dask.run_plan(plan, given, fetch, hold)
         except BaseException:
-            given = None  # an error's traceback keeps this frame
+            del given
             raise
         if leaves_nothing and "split" not in plan.found:
             plan.found["split"] = split_between(plan)
@@ -81,8 +91,7 @@ class ProcessEngine(DaskEngine):
     ) -> Outcome | None:
         # None where a worker does not have what it is to read.
         begin = time.perf_counter()
-        run_id = worker.begin_run(self._prefix, next(self._runs))
-        self._answers.check_alive(split.tasks)
+        run_id = self._context.begin(split.tasks)
         inline = inline_blocks(plan)
         read = (slot for own in split.given.values() for slot in own)
         named = {slot: inline[slot] if slot in inline else given[slot].key for slot in read}
@@ -97,8 +106,7 @@ class ProcessEngine(DaskEngine):
             )
             for owner, tasks in split.tasks.items()
         }
-        if self._telemetry is not None:
-            self._telemetry.began(str(run_id))
+        self._context.began(run_id)
         try:
             answers = self._answers.ask(do_part, parameters)
             if any(answer is None for answer in answers):
@@ -119,12 +127,11 @@ class ProcessEngine(DaskEngine):
             worker.forget(run_id)
             raise
         timed = tuple(one for report in told for one in report.timed)
-        if self._telemetry is not None:
-            self._telemetry.ended(timed)
+        self._context.ended(timed)
         if failed is not None:
             raise worker.TaskFailed(failed)
         fetched = {key: values[key] for key in fetch}
-        return Outcome({}, {}, fetched, timed, time.perf_counter() - begin)
+        return Outcome(fetched=fetched, timed=timed, seconds=time.perf_counter() - begin)
 
     def _ended(self, plan: Plan, run_id: worker.RunId) -> RunCancelled:
         worker.forget(run_id)

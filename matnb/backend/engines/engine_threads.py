@@ -5,59 +5,62 @@ from __future__ import annotations
 import concurrent.futures
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from matnb.backend.engines.engine_dask import (
-    DaskEngine,
-    Outcome,
-    RunCancelled,
-    cancelled,
-    with_counts,
-)
+from matnb.backend.engines.context import EngineContext, owners_of, staying
+from matnb.backend.engines.driver_loops import PlanEngine
+from matnb.backend.engines.engine_dask import DaskEngine, cancelled, of_whole_arrays
 from matnb.backend.engines.futures import POLL_SECONDS
+from matnb.backend.engines.results import Outcome, RunCancelled
 from matnb.backend.kept import Kept, LocalBlock
 from matnb.backend.tasks import worker
 from matnb.backend.tasks.shared_tasks import SharedTasks, TaskGraph, is_small, num_threads
-from matnb.blocks.formats import Block, freeze
 from matnb.events import TaskTimed
 from matnb.ops.creation import inline_blocks
 from matnb.program.plan import Plan, Slot
 
 
-class ThreadEngine(DaskEngine):
-    """Runs plans on a cluster in this process.
+class ThreadEngine(PlanEngine):
+    """Runs plans on a cluster in this process, and programs batch by batch.
 
     The workers' threads do the tasks, so that an interrupt strikes no kernel. Small ones that have run
     before, so that nothing is compiled, are done by the thread that asks: waking another takes longer, and
     an interrupt waits for them. What stays is held by reference. Dask starts and ends the workers, and knows
     of no run.
+
+    Parameters
+    ----------
+    context
+        Shared with other engines; what is sent goes by reference.
+    wants_tasks
+        Tells whether what is asked for now is to be tasks of Dask's.
     """
 
-    def run(
-        self,
-        plan: Plan,
-        fetch: Sequence[Slot] = (),
-        hold: Sequence[Slot] = (),
-        given: Mapping[Slot, Kept] | None = None,
+    def __init__(self, context: EngineContext, wants_tasks: Callable[[], bool] = bool) -> None:
+        super().__init__(context)
+        self._dask, self._wants_tasks = DaskEngine(context), wants_tasks
+
+    def run_plan(
+        self, plan: Plan, given: Mapping[Slot, Kept], fetch: Sequence[Slot] = (), hold: Sequence[Slot] = ()
     ) -> Outcome:
-        """Run a plan as :meth:`DaskEngine.run` does."""
+        """Run a plan."""
         if self._wants_tasks():
-            return super().run(plan, fetch, hold, given)
+            return self._dask.run_plan(plan, given, fetch, hold)
         begin = time.perf_counter()
-        run_id = worker.begin_run(self._prefix, next(self._runs))
-        owners = self._owners(plan)
-        self._answers.check_alive(owners)
-        made_here = (key for array in plan.outputs.values() for key in array.keys)
-        wanted = dict.fromkeys((*made_here, *hold, *fetch))
-        sent, counts = self._shipped(plan)
+        owners = owners_of(plan)
+        run_id = self._context.begin(owners)
+        kept_there = [*staying(plan), *hold]
+        wanted = dict.fromkeys((*kept_there, *fetch))
+        sent: dict[Slot, Kept] = {}
+        counts: dict[Slot, tuple[int, int]] = {}
+        self.blocks.send(plan.shipments, sent, counts)
         graph = TaskGraph.borrowed(plan)
-        values = self._read(plan, graph, {**(given or {}), **sent})
+        values = self._read(plan, graph, {**given, **sent})
         sharing = SharedTasks(run_id, graph, values, wanted)
-        if self._telemetry is not None:
-            self._telemetry.began(str(run_id))
+        self._context.began(run_id)
         try:
-            with self._shared_blas(plan):
+            with self._context.shared_blas(plan):
                 self._do(sharing, graph, plan, owners)
             made = sharing.made()
         except KeyboardInterrupt:
@@ -65,8 +68,7 @@ class ThreadEngine(DaskEngine):
                 sharing.stop()
                 worker.forget(run_id)
                 cancelled_run = self._stopped(plan, sharing, sent, run_id)
-            given = None  # an error's traceback keeps this frame
-            del sharing, values, sent
+            del given, sharing, values, sent  # an error's traceback keeps this frame
             raise cancelled_run from None
         except BaseException:
             sharing.stop()
@@ -74,46 +76,21 @@ class ThreadEngine(DaskEngine):
             raise
         timed, told = self._told(graph, run_id, made)
         if (failed := sharing.failed) is not None:
-            given = None
-            del sharing, values, sent, made
+            del given, sharing, values, sent, made
             raise worker.TaskFailed(failed)
         graph.give_back(plan)
         counts.update(told)
         kept: dict[Slot, Any] = {**sent, **self._named(made, run_id)}
-        arrays = {node: tuple(kept[key] for key in array.keys) for node, array in plan.outputs.items()}
-        if self._telemetry is not None:
-            self._telemetry.ended(timed)
+        self._context.ended(timed)
         return Outcome(
-            with_counts(plan.outputs, arrays, counts),
-            arrays,
+            {key: kept[key] for key in kept_there},
+            counts,
             {key: kept[key].block for key in fetch},
             timed,
             time.perf_counter() - begin,
-            tuple(kept[key] for key in hold),
-            counts,
         )
 
-    def ship(self, blocks: Mapping[Slot, Block], owner: int) -> dict[Slot, Kept]:
-        """Keep blocks by reference."""
-        base = f"{self._prefix}s{next(self._runs)}"
-        return {key: LocalBlock(f"{base}-{key}", freeze(block)) for key, block in blocks.items()}
-
-    def cut_lineage(self, owners: Sequence[int], futures: Sequence[Kept]) -> tuple[Kept, ...]:
-        """Return what has no history as it is; Dask keeps one of what its tasks made."""
-        far = [one for one in zip(owners, futures, strict=True) if not isinstance(one[1], LocalBlock)]
-        if not far:
-            return tuple(futures)
-        new = iter(super().cut_lineage(*(list(column) for column in zip(*far, strict=True))))
-        return tuple(one if isinstance(one, LocalBlock) else next(new) for one in futures)
-
     # one run
-
-    def _shipped(self, plan: Plan) -> tuple[dict[Slot, Kept], dict[Slot, tuple[int, int]]]:
-        # A user's data that the tasks read, with entries and bytes.
-        sent: dict[Slot, Kept] = {}
-        counts: dict[Slot, tuple[int, int]] = {}
-        self._ship(plan.shipments, sent, counts)
-        return sent, counts
 
     def _read(self, plan: Plan, graph: TaskGraph, given: Mapping[Slot, Kept]) -> dict[Slot, Any]:
         # The values that tasks read and do not make, wherever they are.
@@ -169,13 +146,8 @@ class ThreadEngine(DaskEngine):
     ) -> RunCancelled:
         # Whole arrays that were finished stay.
         made: dict[Slot, Kept] = {**sent, **self._named(sharing.made(), run_id)}
-        kept = {
-            node: tuple(made[key] for key in array.keys)
-            for node, array in plan.outputs.items()
-            if all(key in made for key in array.keys)
-        }
         # Of others there may be what is no block yet, such as rows of a file as they were read.
-        stays = {key for node in kept for key in plan.outputs[node].keys}
-        blocks = {key: one.block for key in stays if isinstance(one := made[key], LocalBlock)}
+        kept = of_whole_arrays(plan, made)
+        blocks = {key: one.block for key, one in kept.items() if isinstance(one, LocalBlock)}
         counts = {key: (block.nnz, block.nbytes) for key, block in blocks.items()}
         return cancelled(plan, kept, sharing.num_done, counts)

@@ -1,110 +1,127 @@
-"""What a program returns: its results, or the state in which its loop paused, and the time it took."""
+"""What a run left, whichever engine ran it: blocks on workers, values in this process, times and counts."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from distributed import Future
-
-from matnb.backend.engines.gang_graph import Gathering
 from matnb.backend.engines.recovery import Resume
-from matnb.backend.gang.member_life import MemberReport
-from matnb.backend.gang.performer import Performed
-from matnb.backend.kept import Kept, LocalBlock
+from matnb.backend.kept import Kept, names_of
+from matnb.backend.tasks.worker import Report
+from matnb.errors import CellCancelled
 from matnb.events import TaskTimed
-from matnb.program.plan import Slot
+from matnb.expr.nodes import Expr
+from matnb.program.plan import Slot, Stored
 from matnb.program.program import Program
 
 
 @dataclass(frozen=True)
-class ProgramOutcome:
-    """What a program left, whoever ran it.
+class Outcome:
+    """What a run left, whichever engine ran it.
 
     Attributes
     ----------
-    futures
-        What keeps the blocks of the results, by register, on the workers that own these.
+    kept
+        What keeps the blocks of results, and of what was to be held, on the workers that own these.
     counts
         Entries and bytes of each, as far as they are known.
+    fetched
+        The values that were wanted in this process.
     timed
         One record a task: seconds over all iterations.
     iterations
         Of the outermost loop.
     sent_bytes
-        Bytes of arrays from one member to another.
+        Bytes of arrays from one member of a gang to another.
     allocated
         New arrays of 64 KiB or more, over all members, by iteration of the outermost loop.
     num_members
-        Of the gang; 0 where the driver went through the program task by task, and nobody counts what is sent
-        and allocated.
+        Of the gang; 0 where there was none, and nobody counts what is sent and allocated.
     paused
         Where the loop goes on if it paused; then there are no results, and ``counts`` are those of its state.
     ended_itself
         Whether the outermost loop's condition ended it, before or in the last iteration that there may be.
     """
 
-    futures: Mapping[Slot, Kept]
-    counts: Mapping[Slot, tuple[int, int]]
-    timed: tuple[TaskTimed, ...]
-    seconds: float
-    iterations: int
+    kept: Mapping[Slot, Kept] = field(default_factory=dict)
+    counts: Mapping[Slot, tuple[int, int]] = field(default_factory=dict)
+    fetched: Mapping[Slot, Any] = field(default_factory=dict)
+    timed: tuple[TaskTimed, ...] = ()
+    seconds: float = 0.0
+    iterations: int = 0
     sent_bytes: int = 0
     allocated: tuple[int, ...] = ()
     num_members: int = 0
     paused: Resume | None = None
     ended_itself: bool = False
 
+    def arrays(self, outputs: Mapping[Expr, Stored]) -> dict[Expr, tuple[Stored, tuple[Kept, ...]]]:
+        """Return those arrays of a plan whose blocks are all there, and what keeps these."""
+        return {
+            node: as_kept(array, self.kept, self.counts)
+            for node, array in outputs.items()
+            if self.kept.keys() >= {*array.keys}
+        }
+
+    def with_fetched(
+        self,
+        fetch: Sequence[Slot],
+        gather: Callable[[Sequence[Kept], Sequence[int]], Sequence[Any]],
+        owners: Sequence[int],
+    ) -> Outcome:
+        """Return it with the values of some results of a program, unless that has paused."""
+        if not fetch or self.paused is not None:
+            return self
+        blocks = gather([self.kept[slot] for slot in fetch], owners)
+        return replace(self, fetched=dict(zip(fetch, blocks, strict=True)))
+
+
+class RunCancelled(CellCancelled):
+    """A user's interrupt of a run; ``outcome`` has the whole arrays that were finished."""
+
+    def __init__(self, message: str, outcome: Outcome) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+
+
+def as_kept(
+    array: Stored, kept: Mapping[Slot, Kept], counts: Mapping[Slot, tuple[int, int]]
+) -> tuple[Stored, tuple[Kept, ...]]:
+    """Return an array as workers hold it, with its blocks' entries and bytes where all are known."""
+    futures = tuple([kept[key] for key in array.keys])
+    if not all(key in counts for key in array.keys):
+        return replace(array, keys=names_of(futures)), futures
+    nnz, sizes = zip(*(counts[key] for key in array.keys), strict=True)
+    return Stored(array.layout, names_of(futures), nnz, sizes, num_begun=array.num_begun), futures
+
 
 def outcome_of(
-    gathering: Gathering,
     program: Program,
-    reports: Sequence[MemberReport | None],
+    epoch: int,
+    reports: Sequence[Report],
     seconds: float,
-    future: Callable[[str], Future],
-) -> ProgramOutcome:
-    """Return what the members of a gathering left; ``future`` makes the future of a Dask key."""
-    whole = [report for report in reports if report is not None]
-    counts = {name: count for report in whole for name, count in report.counts.items()}
-    steps = itertools.zip_longest(*(report.allocated for report in whole), fillvalue=0)
-    futures = {name: future(gathering.key(name)) for name in counts}
-    iterations = max(report.iterations for report in whole)
+    keep: Callable[[Slot], Kept],
+) -> Outcome:
+    """Return what the members of a gathering left; ``keep`` gives what keeps a block of it."""
+    counts = {name: count for report in reports for name, count in report.counts.items()}
+    steps = itertools.zip_longest(*(report.allocated for report in reports), fillvalue=0)
+    kept = {name: keep(name) for name in counts}
+    iterations = max(report.iterations for report in reports)
     paused = None
-    if any(report.paused for report in whole):
-        owners = {name: program.owners[name] for name in futures}
-        paused, futures = Resume(iterations, futures, owners, gathering.epoch), {}
-    return ProgramOutcome(
-        futures,
+    if any(report.paused for report in reports):
+        paused, kept = Resume(iterations, kept, {name: program.owners[name] for name in kept}, epoch), {}
+    return Outcome(
+        kept,
         counts,
-        tuple(one for report in whole for one in report.timed),
+        {},
+        tuple(one for report in reports for one in report.timed),
         seconds,
         iterations,
-        sum(report.sent_bytes for report in whole),
+        sum(report.sent_bytes for report in reports),
         tuple(sum(step) for step in steps),
-        len(whole),
+        len(reports),
         paused,
-        any(report.ended_itself for report in whole),
-    )
-
-
-def alone_outcome(done: Performed, name: str, epoch: int, owner: int, seconds: float) -> ProgramOutcome:
-    """Return what the only member of a gang left, which called its blocks after ``name``."""
-    kept: dict[Slot, Kept] = {
-        key: LocalBlock(f"{name}-{key}", block) for key, block in done.registers.items()
-    }
-    paused = None
-    if done.paused:
-        paused = Resume(done.iterations, kept, dict.fromkeys(kept, owner), epoch)
-    return ProgramOutcome(
-        {} if done.paused else kept,
-        {key: (block.nnz, block.nbytes) for key, block in done.registers.items()},
-        done.timed,
-        seconds,
-        done.iterations,
-        done.sent_bytes,
-        done.allocated,
-        1,
-        paused,
-        done.ended_itself,
+        any(report.ended_itself for report in reports),
     )

@@ -36,7 +36,7 @@ def gang_name(prefix: str, epoch: int) -> str:
     return f"{prefix}g{epoch}"
 
 
-class SamplingPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into distributed
+class SamplingPlugin(WorkerPlugin):  # type: ignore[misc]  # it has no types
     """Tells now and then how a worker does, from its event loop, until it is removed.
 
     Parameters

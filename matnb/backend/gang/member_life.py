@@ -10,7 +10,7 @@ import time
 import traceback
 from array import array
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -22,11 +22,10 @@ from distributed.protocol import pickle
 from matnb.backend.gang.checkpoints import Checkpoints, RingKeeper
 from matnb.backend.gang.iteration_boundary import Listener
 from matnb.backend.gang.mailbox import PRESENT_SECONDS, Aborted, GangMailbox, Keeper, Mailbox, Tag
-from matnb.backend.gang.performer import Performed, seconds_so_far
+from matnb.backend.gang.performer import seconds_so_far
 from matnb.backend.kept import LocalRef, resolved
-from matnb.backend.tasks.worker import Failed, TaskFailed, portable
+from matnb.backend.tasks.worker import Failed, Report, TaskFailed, portable
 from matnb.blocks.formats import Block
-from matnb.events import TaskTimed
 from matnb.program.plan import Slot
 from matnb.program.program import Program
 
@@ -56,7 +55,7 @@ class Perform(Protocol):
         begin: int = 0,
         told: Callable[[int, float], None] | None = None,
         listener: Listener | None = None,
-    ) -> Performed:
+    ) -> Report:
         """Return what the member owns of the results, or of the state where the loop pauses."""
 
 
@@ -113,42 +112,7 @@ class MemberCall:
     perform: Perform
 
 
-@dataclass(frozen=True)
-class MemberReport:
-    """How a member ended.
-
-    Attributes
-    ----------
-    aborted
-        Why the gang was given up, or None.
-    failed
-        The member's own task that raised, or None.
-    counts
-        Entries and bytes of what it published, by register.
-    paused
-        Whether that is the state from which the loop goes on.
-    ended_itself
-        Whether the outermost loop's condition ended it.
-    """
-
-    owner: int
-    aborted: str | None = None
-    failed: Failed | None = None
-    counts: Mapping[Slot, tuple[int, int]] = field(default_factory=dict)
-    timed: tuple[TaskTimed, ...] = ()
-    iterations: int = 0
-    sent_bytes: int = 0
-    allocated: tuple[int, ...] = ()
-    paused: bool = False
-    ended_itself: bool = False
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the member did all it was asked to."""
-        return self.aborted is None and self.failed is None
-
-
-class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into distributed
+class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # it has no types
     """Makes a worker ready to be a member; its name tells one session's gangs from another's."""
 
     def __init__(self, name: str) -> None:
@@ -185,15 +149,15 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
 
     # the member's thread
 
-    def perform(self, call: MemberCall, registers: dict[Slot, Block]) -> MemberReport:
+    def perform(self, call: MemberCall, registers: dict[Slot, Block]) -> Report:
         """Take part in an epoch."""
-        performed: Performed | None = None
+        performed: Report | None = None
         failed: Failed | None = None
         aborted: str | None = None
         try:
             mailbox = self._on_loop(self._begin(call), PRESENT_SECONDS)
         except Aborted as error:
-            return MemberReport(call.owner, error.reason)
+            return Report(call.owner, aborted=error.reason)
         try:
             self._on_loop(mailbox.gather(), PRESENT_SECONDS + _SPARE_SECONDS)
             program = _program(call.program)
@@ -220,13 +184,8 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
             reason = aborted if failed is None else f"a task of worker {call.owner} raised"
             self._on_loop(self._leave(call, mailbox, performed, reason), _LEAVE_SECONDS)
         if performed is None:
-            return MemberReport(call.owner, aborted, failed)
-        counts = {name: (block.nnz, block.nbytes) for name, block in performed.registers.items()}
-        return MemberReport(
-            call.owner, None, None, counts, performed.timed,
-            performed.iterations, performed.sent_bytes, performed.allocated, performed.paused,
-            performed.ended_itself,
-        )  # fmt: skip
+            return Report(call.owner, aborted=aborted, failed=failed)
+        return replace(performed, values={})  # the blocks stay here
 
     def _on_loop(self, work: Coroutine[Any, Any, _T], seconds: float) -> _T:
         loop = self._worker.loop.asyncio_loop
@@ -268,7 +227,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         return self._mailbox
 
     async def _leave(
-        self, call: MemberCall, mailbox: GangMailbox, performed: Performed | None, reason: str | None
+        self, call: MemberCall, mailbox: GangMailbox, performed: Report | None, reason: str | None
     ) -> None:
         if reason is not None:
             mailbox.abort(reason)
@@ -279,7 +238,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # mypy does not look into
         if performed is not None:
             # What it kept stays until the driver says that all have published: another may be lost before.
             await self._publish(
-                {call.published[name]: block for name, block in performed.registers.items()}, call.client
+                {call.published[name]: block for name, block in performed.values.items()}, call.client
             )
 
     async def _publish(self, blocks: Mapping[str, Block], client: str) -> None:
@@ -445,7 +404,7 @@ class LoneMember:
         self._thread: int | None = None  # while it performs
         self._is_asked = False
         self.mailbox = LoneMailbox(owner)
-        self.ended: concurrent.futures.Future[Performed] = concurrent.futures.Future()
+        self.ended: concurrent.futures.Future[Report] = concurrent.futures.Future()
 
     def perform(
         self,
@@ -472,7 +431,7 @@ class LoneMember:
             self._thread = None
             self.ended.set_result(performed)
 
-    def wait(self, poll_seconds: float, check: Callable[[], None], look: Callable[[], None]) -> Performed:
+    def wait(self, poll_seconds: float, check: Callable[[], None], look: Callable[[], None]) -> Report:
         """Return what it leaves, or raise what it raised; ``check`` and ``look`` are called meanwhile."""
         while not self.ended.done():
             with contextlib.suppress(concurrent.futures.TimeoutError):
@@ -534,13 +493,11 @@ def teller(begin: int, tell: Callable[..., None]) -> Callable[[int, float], None
     return told
 
 
-def run_member(
-    plugin: str, call: MemberCall, names: tuple[Slot, ...], *given: Block | LocalRef
-) -> MemberReport:
+def run_member(plugin: str, call: MemberCall, names: tuple[Slot, ...], *given: Block | LocalRef) -> Report:
     """Take part in a gang; what a Dask task of it does."""
     ready: GangPlugin | None = get_worker().plugins.get(plugin)
     if ready is None:
-        return MemberReport(call.owner, "the worker has come just now")
+        return Report(call.owner, aborted="the worker has come just now")
     return ready.perform(call, dict(zip(names, map(resolved, given), strict=True)))
 
 

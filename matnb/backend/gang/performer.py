@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -19,6 +18,7 @@ from matnb.backend.gang.member import MemberRegisters
 from matnb.backend.tasks.executor import PreparedTask
 from matnb.backend.tasks.registers import Pool, Register, Wholes
 from matnb.backend.tasks.thread_pool import ThreadPool
+from matnb.backend.tasks.worker import Report
 from matnb.blocks.formats import Block, Csr, Dense, freeze, to_numpy
 from matnb.events import TaskTimed
 from matnb.program.plan import Slot, Task
@@ -26,38 +26,6 @@ from matnb.program.program import Program
 
 _COUNT = np.dtype(np.int64)
 _performing: dict[int, Sequence[TaskJob]] = {}  # by thread
-
-
-@dataclass(frozen=True)
-class Performed:
-    """What a member leaves.
-
-    Attributes
-    ----------
-    registers
-        The program's results that it owns, read-only, with memory of their own; of a loop that paused its
-        state.
-    timed
-        A record a task, its seconds over all iterations; compiled where any of its runs was.
-    iterations
-        Taken by the outermost loop, those before a checkpoint among them.
-    sent_bytes
-        Of the arrays of blocks that it sent.
-    allocated
-        How many arrays of 64 KiB or more were newly made, by iteration of the outermost loop.
-    paused
-        Whether the outermost loop is to go on from its state.
-    ended_itself
-        Whether the outermost loop's condition ended it.
-    """
-
-    registers: Mapping[Slot, Block]
-    timed: tuple[TaskTimed, ...]
-    iterations: int
-    sent_bytes: int
-    allocated: tuple[int, ...]
-    paused: bool = False
-    ended_itself: bool = False
 
 
 def perform(
@@ -70,7 +38,7 @@ def perform(
     told: Callable[[int, float], None] | None = None,
     listener: Listener | None = None,
     prepare: Callable[[Task], ReadyTask] | None = None,
-) -> Performed:
+) -> Report:
     """Run one member's part of a program.
 
     Parameters
@@ -113,11 +81,11 @@ def perform(
             _performing[threading.get_ident()] = part.jobs
             walk = _MemberWalk(program, part, registers, mailbox, crew)
             walk.outermost(keeper, begin, told, listener, num_threads)
-            performed = walk.performed()
+            report = walk.report()
             if prepare is None:
                 part.end()
                 program.by_member[mailbox.owner] = part
-            return performed
+            return report
         finally:
             _performing.pop(threading.get_ident(), None)
             crew.close()
@@ -185,22 +153,24 @@ class _MemberWalk:
             else:
                 self._walk([place])
 
-    def performed(self) -> Performed:
-        """Return what is left at the end."""
+    def report(self) -> Report:
+        """Return what is left at the end, and how it went."""
         wanted = self._program.results if self._paused is None else dict.fromkeys(self._paused)
         results = self._member.results([name for name in wanted if self._part.is_mine(name)])
         timed: dict[Slot, TaskTimed] = {}
         for job in self._part.jobs:
             if job.num_runs:
                 _add(timed, job)
-        return Performed(
+        return Report(
+            self._me,
             {name: freeze(block) for name, block in results.items()},
             tuple(timed.values()),
-            self._iterations,
-            self._member.sent_bytes,
-            () if self._between is None else tuple(self._between.allocated),
-            self._paused is not None,
-            self._ended_itself,
+            {name: (block.nnz, block.nbytes) for name, block in results.items()},
+            iterations=self._iterations,
+            sent_bytes=self._member.sent_bytes,
+            allocated=() if self._between is None else tuple(self._between.allocated),
+            paused=self._paused is not None,
+            ended_itself=self._ended_itself,
         )
 
     def _walk(self, places: Sequence[Place]) -> None:

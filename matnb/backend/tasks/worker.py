@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import time
 import traceback
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from matnb.backend.kept import resolved
 from matnb.backend.tasks.executor import PreparedTask
 from matnb.backend.tasks.step_memory import FRESH, StepMemory
-from matnb.blocks.formats import Csr, Dense, Empty, freeze
+from matnb.blocks.formats import Block, Csr, Dense, Empty, freeze
 from matnb.blocks.kernels.compiled import num_specializations
 from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.errors import MatnbError
@@ -122,24 +122,52 @@ def _run(
 
 @dataclass(frozen=True)
 class Report:
-    """What a worker tells at the end of a run.
+    """How a worker's part in a run went.
 
     Attributes
     ----------
-    failed
-        The first failure among its last tasks.
-    timed
-        The times of all its tasks that ran; a value that was still there from an earlier run has none.
-    counts
-        Entries and bytes of its last and kept values, by key.
+    owner
+        The worker.
     values
-        Copies of those that are wanted at home and small.
+        Blocks, by slot: copies of the small ones that are wanted at home; of a gang's member, before it
+        publishes them, all results that it owns, read-only, or the state of a loop that paused.
+    timed
+        One record a task that ran, its seconds over all iterations; a value that was still there from an
+        earlier run has none.
+    counts
+        Entries and bytes of what stays, by slot.
+    failed
+        The first of its tasks that raised.
+    aborted
+        Why the gang was given up.
+    iterations
+        Of the outermost loop, those before a checkpoint among them.
+    sent_bytes
+        Of the arrays of blocks that it sent to other members.
+    allocated
+        How many arrays of 64 KiB or more were newly made, by iteration of the outermost loop.
+    paused
+        Whether the outermost loop is to go on from its state.
+    ended_itself
+        Whether the outermost loop's condition ended it.
     """
 
-    failed: Failed | None
-    timed: tuple[TaskTimed, ...]
-    counts: dict[Slot, tuple[int, int]]
-    values: dict[Slot, Dense] = field(default_factory=dict)
+    owner: int
+    values: Mapping[Slot, Block] = field(default_factory=dict)
+    timed: tuple[TaskTimed, ...] = ()
+    counts: Mapping[Slot, tuple[int, int]] = field(default_factory=dict)
+    failed: Failed | None = None
+    aborted: str | None = None
+    iterations: int = 0
+    sent_bytes: int = 0
+    allocated: tuple[int, ...] = ()
+    paused: bool = False
+    ended_itself: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the worker did all it was asked to."""
+        return self.aborted is None and self.failed is None
 
 
 def report(
@@ -162,7 +190,7 @@ def report(
     if failed is None:
         failed = next((value for value in finished if isinstance(value, Failed)), None)
     counts = {key: _counts(value)[1:] for key, value in zip(keys, finished, strict=True)}
-    values = {
+    values: dict[Slot, Block] = {
         key: Dense(value.values.copy())
         for key, value in zip(keys, finished, strict=True)
         if key in fetched and isinstance(value, Dense) and value.nbytes <= _CARRIED_BYTES
@@ -173,7 +201,7 @@ def report(
         for other in [other for other, _ in _timed if other.is_before(run_id)]:
             _drop_times(other)
         _forgotten.difference_update([other for other in _forgotten if other.is_before(run_id)])
-    return Report(failed, timed, counts, values)
+    return Report(owner, values, timed, counts, failed)
 
 
 def num_done() -> int | None:

@@ -450,8 +450,9 @@ def _spread(
 Places = npt.NDArray[np.int64]
 
 
-def as_csr(block: SparseBlock) -> Csr:
+def as_csr(block: Block) -> Csr:
     """Return a sparse block as Csr, an Empty one without entries."""
+    assert not isinstance(block, Dense), "its caller has looked"
     if isinstance(block, Csr):
         return block
     nothing = np.empty(0, np.int32)

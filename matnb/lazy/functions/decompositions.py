@@ -16,11 +16,12 @@ from scipy.linalg import solve_triangular as solve_triangular_here
 from matnb.errors import DTypeError, OptionError, ShapeError, SingularError, TooLargeError, UnsupportedError
 from matnb.expr.client_data import SHIP_BYTES
 from matnb.expr.nodes import Broadcast, Expr, Transpose, broadcast_shapes
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import eye, zeros
 from matnb.lazy.functions.mapping import map_blocks, replicated
 from matnb.lazy.functions.stacks import decomposed
+from matnb.lazy.handles import expression_of
 from matnb.lazy.registry import implements, recorded
 from matnb.lazy.ufuncs import astype
 from matnb.ops.tall import SlabBases, SlabTriangles, slab_cuts
@@ -602,7 +603,7 @@ def _cholesky_here(matrix: Numbers, start: int) -> Numbers:
 
 
 def _joined(parts: Sequence[DistArray], axis: int) -> DistArray:
-    found: DistArray = recorded(np.concatenate)(parts, axis=axis)  # type: ignore[assignment]  # of arrays
+    found: DistArray = recorded(np.concatenate)(parts, axis=axis)
     return found
 
 

@@ -9,13 +9,14 @@ import numpy.typing as npt
 
 from matnb.errors import OptionError, ShapeError
 from matnb.expr.nodes import Expr
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import ones
-from matnb.lazy.functions.shaping import reshaped
+from matnb.lazy.handles import expression_of
 from matnb.lazy.indexing.keys import one_axis
 from matnb.lazy.labels import keeps_labels
 from matnb.lazy.registry import implements, recorded
+from matnb.lazy.shapes import reshaped
 from matnb.lazy.ufuncs import astype, call
 from matnb.ops.diagonals import Diagonal, DiagonalMatrix, Triangle
 
@@ -45,7 +46,7 @@ def trace(
     """``numpy.trace``."""
     options = {} if out is None else {"out": out}
     found = DistArray(_diagonal(expression_of(a), offset, axis1, axis2))
-    return recorded(np.sum)(found, axis=-1, dtype=dtype, **options)  # type: ignore[return-value]  # a handle
+    return recorded(np.sum)(found, axis=-1, dtype=dtype, **options)
 
 
 @implements(np.diag)

@@ -12,9 +12,10 @@ from matnb.blocks.kernels.elementwise.elementwise import ufunc_named
 from matnb.errors import DTypeError, OptionError, UnsupportedError
 from matnb.expr.nodes import Elementwise, Expr
 from matnb.lazy import reductions, ufuncs
-from matnb.lazy.array import DistArray, expression_of, handle_of, operand_of, wrap
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import asarray, check_device, eye
+from matnb.lazy.handles import expression_of, operand_of
 from matnb.lazy.labels import keeps_labels
 from matnb.lazy.registry import implements, recorded
 
@@ -106,7 +107,7 @@ def where(
 ) -> DistArray | tuple[DistArray, ...]:
     """``numpy.where``; with one argument ``numpy.nonzero``."""
     if one is np._NoValue:
-        return recorded(np.nonzero)(condition)  # type: ignore[return-value]  # handles
+        return recorded(np.nonzero)(condition)
     if other is np._NoValue:
         raise OptionError("np.where: give one argument, or three: np.where(condition, x, y)")
     first, second = ufuncs.chosen(list(map(operand_of, (one, other))))

@@ -8,8 +8,9 @@ import numpy.typing as npt
 from matnb.errors import DTypeError, UnsupportedError
 from matnb.expr.nodes import Expr
 from matnb.lazy import contraction
-from matnb.lazy.array import expression_of
+from matnb.lazy.array import handles_of
 from matnb.lazy.array_like import ArrayLike
+from matnb.lazy.handles import expression_of
 from matnb.lazy.indexing.keys import one_axis, with_new_axes
 from matnb.lazy.registry import implements
 from matnb.lazy.ufunc_calls import into
@@ -73,7 +74,7 @@ def _called(
     node = contraction.called(ufunc, operands, axis)
     if keepdims:
         node = with_new_axes(node, one_axis(axis, node.ndim + 1))
-    return into(out, (node,), None, casting)
+    return handles_of(into(out, (node,), None, casting))
 
 
 def _converted(node: Expr, dtype: npt.DTypeLike, casting: str) -> Expr:

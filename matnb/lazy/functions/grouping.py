@@ -14,11 +14,12 @@ from matnb.blocks.creation import Arange, Eye
 from matnb.blocks.semiring import MONOIDS
 from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError, suggestion
 from matnb.expr.nodes import Broadcast, Create, Expr, Index
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.evaluator import asked
 from matnb.lazy.fields import refuse_result
 from matnb.lazy.functions.ordering import dense_of, found_in, unique_of
+from matnb.lazy.handles import expression_of
 from matnb.lazy.indexing.compress import parts_of, places_where
 from matnb.lazy.reductions import mean_dtype
 from matnb.lazy.reductions import where as choose
@@ -193,7 +194,7 @@ class GroupBy:
         if node.sparse:
             total: Any = self._sparse_sum(astype(node, mean_dtype(node.dtype)))
             counts: Any = np.maximum(self.count(), 1)
-            return total * (1.0 / counts).astype(total.dtype)[:, None]  # type: ignore[no-any-return]  # a handle
+            return handle_of(total * (1.0 / counts).astype(total.dtype)[:, None])
         node = self._checked(values)
         return wrap(astype(self._mean(node), mean_dtype(node.dtype)))
 
@@ -222,7 +223,7 @@ class GroupBy:
 
     def std(self, values: ArrayLike, *, ddof: float = 0, correction: float | None = None) -> DistArray:
         """Return the standard deviation of the values in each group, the square root of ``var``."""
-        return np.sqrt(self.var(values, ddof=ddof, correction=correction))  # type: ignore[return-value]  # recorded
+        return handle_of(np.sqrt(self.var(values, ddof=ddof, correction=correction)))
 
     def first(self, values: ArrayLike) -> DistArray:
         """Return the first value in each group, NaN included; for an empty group NaN, or 0 for integers."""
@@ -411,7 +412,7 @@ class GroupBy:
         if node.ndim == 1:
             return function(node)
         columns = [Index(node, (slice(0, node.shape[0], 1), place)) for place in range(node.shape[1])]
-        return recorded(np.stack)([function(one) for one in columns], axis=1)  # type: ignore[return-value]  # handles
+        return recorded(np.stack)([function(one) for one in columns], axis=1)
 
     def _checked(self, values: object) -> Expr:
         node = dense_of(expression_of(values))
@@ -508,7 +509,7 @@ def _quantile(way: Way, column: Expr, q: float | None) -> DistArray:
     share = place - low
     between = (below + above) / 2 if q is None else below + (above - below) * share
     has_none: Any = (rows.counts == 0) | np.isnan(last)
-    return np.where(has_none, np.nan, np.where(share == 0, below, between))  # type: ignore[return-value]
+    return handle_of(np.where(has_none, np.nan, np.where(share == 0, below, between)))
 
 
 def _num_distinct(way: Way, column: Expr) -> DistArray:
@@ -517,7 +518,7 @@ def _num_distinct(way: Way, column: Expr) -> DistArray:
     rows = _ordered(way, column)
     is_counted: Any = np.where(rows.values == rows.values, rows.is_new, 0)
     before: Any = np.concatenate([DistArray(expression_of(np.zeros(1, np.int64))), np.cumsum(is_counted)])
-    return before[rows.starts + rows.counts] - before[rows.starts]  # type: ignore[no-any-return]  # a handle
+    return handle_of(before[rows.starts + rows.counts] - before[rows.starts])
 
 
 def _ranks(way: Way, column: Expr, method: str) -> DistArray:
@@ -541,7 +542,7 @@ def _ranks(way: Way, column: Expr, method: str) -> DistArray:
     found = np.where(rows.values == rows.values, found, np.nan).astype(np.float64)
     # To each row from its place in the order.
     inverse = Scatter(places.expression, rows.order.expression, count, "plus")
-    return found[DistArray(inverse)]  # type: ignore[no-any-return]  # a handle
+    return handle_of(found[DistArray(inverse)])
 
 
 # Distinct keys: which rows have the same one, found where the rows are, or by the keys' own places.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from math import prod
 
@@ -10,22 +11,32 @@ import numpy as np
 import numpy.typing as npt
 
 from matnb.blocks.creation import Arange
-from matnb.errors import DTypeError, IndexingError, OptionError, RangeError, ShapeError, UnsupportedError
+from matnb.errors import (
+    DTypeError,
+    IndexingError,
+    LoopBodyError,
+    OptionError,
+    RangeError,
+    ShapeError,
+    UnsupportedError,
+)
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, Shape, broadcast_shapes
 from matnb.lazy import ufuncs
-from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
+from matnb.lazy.array import DistArray, picked_by, wrap
 from matnb.lazy.array_like import ArrayLike
-from matnb.lazy.creation import holds_handles
 from matnb.lazy.evaluator import asked
-from matnb.lazy.functions.shaping import flattened, laned, reshaped
+from matnb.lazy.functions.shaping import laned
+from matnb.lazy.handles import expression_of, holds_handles, operand_of
+from matnb.lazy.indexing import dynamic
 from matnb.lazy.indexing.basic import replacing
 from matnb.lazy.indexing.compress import places_where
 from matnb.lazy.indexing.fancy import assigned, indexed
-from matnb.lazy.indexing.getitem import converted, read
+from matnb.lazy.indexing.getitem import converted
 from matnb.lazy.indexing.keys import one_axis, with_new_axes
 from matnb.lazy.lost_writes import owned
 from matnb.lazy.reductions import count_nonzero, where
 from matnb.lazy.registry import FUNCTIONS, implements, recorded
+from matnb.lazy.shapes import flattened, reshaped
 from matnb.lazy.ufuncs import astype, literal, number_dtype
 from matnb.ops.indexing import PutAlong, PutWhere, TakeAlong
 from matnb.ops.joining import Concatenate
@@ -227,7 +238,7 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, out: o
     elif count < length:
         key = tuple(slice(0, count if axis == place else n, 1) for axis, n in enumerate(node.shape))
         node = Index(node, key)
-    return within(read(node, (*(slice(None),) * place, DistArray(mask))), out)
+    return within(picked_by(node, (*(slice(None),) * place, DistArray(mask))), out)
 
 
 def _any(mask: Expr, start: int) -> Expr:
@@ -243,7 +254,7 @@ def extract(condition: ArrayLike, arr: ArrayLike) -> DistArray:
         node, mask = (flattened(one) for one in (node, mask))
     if not node.shape:
         node, mask = reshaped(node, (1,)), reshaped(mask, (1,))
-    return compress(DistArray(mask), DistArray(node)) if node.ndim == 1 else read(node, DistArray(mask))
+    return compress(DistArray(mask), DistArray(node)) if node.ndim == 1 else picked_by(node, DistArray(mask))
 
 
 @implements(np.choose)
@@ -538,3 +549,97 @@ def _write(array: DistArray, new: Expr, mask: Expr | None) -> None:
         return
     whole = new if new.shape == array.shape else Broadcast(new, array.shape)
     array._become(replacing(array.expression, whole, mask))
+
+
+def dynamic_slice(x: ArrayLike, start: object, size: int, axis: int = 0) -> DistArray:
+    """Return ``size`` consecutive elements along an axis, starting at an index that may be computed.
+
+    Parameters
+    ----------
+    x
+        An array; of a sparse one the result is sparse.
+    start
+        An integer, or a 0-d integer DistArray such as :func:`matnb.iteration`: from 0 to the length of the
+        axis minus ``size``. Negative indices are not supported, and the slice is never shortened.
+    size
+        An integer; it cannot be a DistArray.
+    axis
+        Of the array.
+
+    Returns
+    -------
+    DistArray
+        Of the array's shape and dtype, with ``size`` elements along the axis.
+
+    Raises
+    ------
+    ShapeError
+        For a size larger than the axis.
+    IndexingError
+        If the slice would reach beyond the axis; for a computed start, when it runs.
+    DTypeError
+        For a size that is not an integer, and a start that is not 0-d.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> x = mn.arange(12.0).reshape(6, 2)
+    >>> means, _ = mn.iterate(
+    ...     lambda total: total + mn.dynamic_slice(x, 2 * mn.iteration(), 2).mean(axis=0), mn.zeros(2),
+    ...     max_iterations=3,
+    ... )
+    >>> means.compute()
+    array([15., 18.])
+
+    References
+    ----------
+    Named after ``jax.lax.dynamic_slice_in_dim``, which clamps the start; here an invalid start is an error.
+    """
+    node = expression_of(x)
+    place = one_axis(axis, node.ndim)
+    return wrap(dynamic.sliced(node, expression_of(start), _size(size), place))
+
+
+def dynamic_update_slice(x: ArrayLike, update: object, start: object, axis: int = 0) -> DistArray:
+    """Return an array with a slice along an axis replaced, starting at an index that may be computed.
+
+    Parameters
+    ----------
+    x
+        An array; a sparse one stays sparse.
+    update
+        The new elements, with as many axes as the array. Along axes other than ``axis`` its length is that of
+        the array, or 1. It is converted to the array's dtype.
+    start, axis
+        As in :func:`matnb.dynamic_slice`.
+
+    Raises
+    ------
+    ShapeError
+        For an update that does not fit.
+    IndexingError
+        If the update would reach beyond the axis; for a computed start, when it runs.
+
+    Examples
+    --------
+    >>> import matnb as mn
+    >>> x, _ = mn.iterate(
+    ...     lambda x: mn.dynamic_update_slice(x, mn.ones(2) * mn.iteration(), 2 * mn.iteration()),
+    ...     mn.zeros(6), max_iterations=3,
+    ... )
+    >>> x.compute()
+    array([0., 0., 1., 1., 2., 2.])
+    """
+    node, new = expression_of(x), expression_of(update)
+    return wrap(dynamic.updated(node, new, expression_of(start), one_axis(axis, node.ndim)))
+
+
+def _size(size: object) -> int:
+    try:
+        return operator.index(size)  # type: ignore[arg-type]  # what refuses others
+    except LoopBodyError:
+        raise DTypeError(
+            "dynamic_slice: the size of a slice must be a known integer, not a DistArray"
+        ) from None
+    except TypeError:
+        raise DTypeError(f"dynamic_slice: size {size!r}: give an integer") from None

@@ -22,12 +22,13 @@ from matnb.expr.nodes import (
     Transpose,
 )
 from matnb.lazy import contraction, reductions, ufuncs
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.contraction import contracted
 from matnb.lazy.creation import eye
 from matnb.lazy.functions.decompositions import inv, svdvals
 from matnb.lazy.functions.indexing import within
+from matnb.lazy.handles import expression_of
 from matnb.lazy.indexing.keys import normalize_axes, one_axis, with_new_axes
 from matnb.lazy.labels import check_one_set, joins_labels
 from matnb.lazy.reductions import Axis

@@ -28,10 +28,11 @@ from matnb.blocks.kernels.calls import (
 from matnb.errors import CellCancelled, OptionError, ShapeError, TooLargeError, UnsupportedError
 from matnb.expr.client_data import SHIP_BYTES
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, Shape, broadcast_shapes
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.array_like import ArrayLike
-from matnb.lazy.functions.portable import portable
+from matnb.lazy.handles import expression_of
 from matnb.lazy.indexing.keys import one_axis, with_new_axes
+from matnb.lazy.portable import portable
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import number_dtype
 from matnb.ops.mapping import MapBlocks, Part, ReduceBlocks, Replicated

@@ -12,15 +12,17 @@ import numpy as np
 from matnb.blocks.grid import regular_cuts
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from matnb.expr.nodes import Broadcast, Expr, Index
-from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.evaluator import asked, evaluator
 from matnb.lazy.fields import has_fields
 from matnb.lazy.functions.indexing import take_along_axis
-from matnb.lazy.functions.shaping import concatenate, laned, moved, reshaped
+from matnb.lazy.functions.shaping import concatenate, laned, moved
+from matnb.lazy.handles import expression_of
 from matnb.lazy.indexing.compress import compressed
 from matnb.lazy.indexing.keys import flipped, one_axis
 from matnb.lazy.registry import implements
+from matnb.lazy.shapes import reshaped
 from matnb.lazy.ufuncs import astype, call
 from matnb.ops.joining import Concatenate
 from matnb.ops.ordering import ArgSort, Sort, TopK

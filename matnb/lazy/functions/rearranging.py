@@ -14,20 +14,12 @@ import numpy as np
 from matnb.blocks.creation import Arange, Eye, Full
 from matnb.errors import DTypeError, IndexingError, OptionError, ShapeError, UnsupportedError, suggestion
 from matnb.expr.nodes import Broadcast, Create, Expr, Index, Literal
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import ShapeLike, shape_of
 from matnb.lazy.evaluator import asked
-from matnb.lazy.functions.shaping import (
-    joined,
-    joined_ranges,
-    laned,
-    moveaxis,
-    reshaped,
-    sliced,
-    transposed,
-    with_axes,
-)
+from matnb.lazy.functions.shaping import joined, joined_ranges, laned, moveaxis, transposed, with_axes
+from matnb.lazy.handles import expression_of
 from matnb.lazy.indexing.compress import parts_of
 from matnb.lazy.indexing.getitem import converted, converted_here
 from matnb.lazy.indexing.keys import flipped, normalize_axes, normalize_key, one_axis
@@ -35,6 +27,7 @@ from matnb.lazy.labels import moves_labels
 from matnb.lazy.lost_writes import owned
 from matnb.lazy.reductions import reduce
 from matnb.lazy.registry import implements, recorded
+from matnb.lazy.shapes import reshaped, sliced
 from matnb.lazy.ufuncs import astype, call, literal
 from matnb.ops.joining import Pad
 from matnb.ops.reshaping import CountsOf, Repeat, RepeatEach

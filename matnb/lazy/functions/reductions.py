@@ -13,8 +13,9 @@ from matnb.blocks.semiring import MONOIDS, OF_STORED
 from matnb.errors import OptionError, ShapeError, suggestion
 from matnb.expr.nodes import Broadcast, Expr, Reduce
 from matnb.lazy import reductions
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, handles_of, wrap
 from matnb.lazy.array_like import ArrayLike
+from matnb.lazy.handles import expression_of
 from matnb.lazy.reductions import Axis, axes_of
 from matnb.lazy.registry import implements
 from matnb.lazy.ufunc_calls import into
@@ -53,7 +54,7 @@ def result(node: Expr, out: object) -> DistArray:
         return wrap(node)
     if isinstance(out, DistArray) and out.shape != node.shape:
         raise ShapeError(f"out= has shape {out.shape} but the result has shape {node.shape}")
-    return cast(DistArray, into(out, (node,), casting="unsafe"))
+    return cast(DistArray, handles_of(into(out, (node,), casting="unsafe")))
 
 
 def dtype_into(node: Expr, dtype: npt.DTypeLike | None, out: object) -> npt.DTypeLike | None:
@@ -78,7 +79,7 @@ def _register_sums(operation: str, function: object, nan_as: int | None = None) 
             node = reductions.without_nan(node, nan_as)
         return _reduced(node, operation, axis, dtype_into(node, dtype, out), out, keepdims, initial, where)
 
-    implements(function)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(reduced)
 
 
 def _reduced(
@@ -110,7 +111,7 @@ def _register_extremes(operation: str, *functions: object, of_numbers: bool = Fa
         options = (axis, flag(keepdims), first_of(initial), mask_of(where))
         return result(reductions.nan_extreme(node, operation, *options), out)
 
-    implements(*functions)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(*functions)(reduced)
 
 
 def _register_truths(operation: str, function: object) -> None:
@@ -119,7 +120,7 @@ def _register_truths(operation: str, function: object) -> None:
     ) -> DistArray:
         return _reduced(expression_of(a), operation, axis, None, out, keepdims, None, where)
 
-    implements(function)(reduced)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(reduced)
 
 
 def _register_places(operation: str, function: object) -> None:
@@ -129,7 +130,7 @@ def _register_places(operation: str, function: object) -> None:
         node = reductions.extreme_place(expression_of(a), operation, axis, flag(keepdims))
         return result(node, out)
 
-    implements(function)(place)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(place)
 
 
 _register_sums("sum", np.sum)
@@ -192,7 +193,7 @@ def _register_spread(function: object, variance: Callable[..., Expr], takes_root
         node = variance(expression_of(a), axis, flag(keepdims), below, dtype, mask_of(where), center)
         return result(reductions.root(node) if takes_root else node, out)
 
-    implements(function)(spread)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(spread)
 
 
 def _below(ddof: float, correction: object) -> float:

@@ -15,15 +15,17 @@ from matnb.errors import DTypeError, LoopBodyError, OptionError, ShapeError
 from matnb.expr.control import Variable
 from matnb.expr.nodes import Broadcast, Create, Expr
 from matnb.lazy import reductions
-from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.mapping import map_blocks
 from matnb.lazy.functions.ordering import dense_of
-from matnb.lazy.functions.portable import portable
 from matnb.lazy.functions.reductions import dtype_into, is_given, result
-from matnb.lazy.functions.shaping import flattened, joined, laned
+from matnb.lazy.functions.shaping import joined, laned
+from matnb.lazy.handles import expression_of
 from matnb.lazy.indexing.keys import flipped, normalize_axes, one_axis
+from matnb.lazy.portable import portable
 from matnb.lazy.registry import implements
+from matnb.lazy.shapes import flattened
 from matnb.lazy.ufuncs import astype, call, literal
 from matnb.ops.joining import Concatenate
 from matnb.ops.scanning import AssociativeScan, Differences, Recurrence
@@ -38,7 +40,7 @@ def _register_running(ufunc: np.ufunc, function: object, nan_as: int | None = No
             node = reductions.without_nan(node, nan_as)
         return result(_along(node, ufunc, axis, dtype_into(node, dtype, out)), out)
 
-    implements(function)(running)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(running)
 
 
 def associative_scan(
@@ -323,7 +325,7 @@ def scan_segments(
     if not exclusive:
         return made
     before = wrap(_from_identity(made.expression, law.start, 0))
-    return np.where(is_first, law.start[()], before)  # type: ignore[return-value]  # recorded
+    return handle_of(np.where(is_first, law.start[()], before))
 
 
 @dataclass(frozen=True, eq=False)
@@ -550,7 +552,7 @@ def _register_cumulative(ufunc: np.ufunc, function: object) -> None:
             found = Concatenate((first, found), place)
         return result(found, out)
 
-    implements(function)(cumulative)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(cumulative)
 
 
 def _along(node: Expr, ufunc: np.ufunc, axis: int | None, dtype: npt.DTypeLike | None) -> Expr:

@@ -12,65 +12,20 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from matnb.blocks.creation import Full
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError
-from matnb.expr.nodes import Broadcast, Create, Expr, Index, Literal, Shape, Transpose, broadcast_shapes
-from matnb.lazy.array import DistArray, expression_of, operand_of, wrap
+from matnb.expr.nodes import Broadcast, Expr, Index, Transpose, broadcast_shapes
+from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import Number, ShapeLike, asarray, full, shape_of
-from matnb.lazy.indexing.keys import normalize_axes, normalize_key, one_axis, without_axes
+from matnb.lazy.handles import expression_of, operand_of
+from matnb.lazy.indexing.keys import normalize_axes, one_axis, without_axes
 from matnb.lazy.labels import keeps_labels, moves_labels
 from matnb.lazy.lost_writes import owned, view
 from matnb.lazy.reductions import axes_of
 from matnb.lazy.registry import implements
+from matnb.lazy.shapes import flattened, reshaped, sliced
 from matnb.lazy.ufuncs import astype, chosen, number_dtype
 from matnb.ops.joining import Concatenate
-from matnb.ops.reshaping import Reshape
-
-
-def reshaped(node: Expr, shape: Sequence[int]) -> Expr:
-    """Return the expression of an array's elements, last axis fastest, in another shape.
-
-    Parameters
-    ----------
-    shape
-        Its lengths; one may be -1, which stands for what the others leave.
-
-    Raises
-    ------
-    ShapeError
-        When the elements do not fit.
-    """
-    lengths = _lengths(node, shape)
-    if isinstance(node, Reshape):
-        inner = node.operand
-        if not inner.sparse or len(lengths) == 2:
-            node = inner
-    if lengths == node.shape:
-        return node
-    match node:
-        case Literal(content, _, element):
-            return Literal(content, lengths, element)
-        case Create(Full(_, value, dtype)):
-            return Create(Full(lengths, value, dtype))
-    return Reshape(node, lengths)
-
-
-def _lengths(node: Expr, shape: Sequence[int]) -> Shape:
-    try:
-        lengths = tuple(map(operator.index, shape))
-    except TypeError:
-        raise DTypeError(f"reshape: shape {shape!r} has lengths that are not integers") from None
-    if lengths.count(-1) > 1 or any(length < -1 for length in lengths):
-        raise ShapeError(f"reshape: shape {lengths} has more than one unknown, or a negative length")
-    if -1 in lengths:
-        others = prod(length for length in lengths if length != -1)
-        if others == 0 or node.size % others:
-            raise ShapeError(f"reshape: the {node.size} elements of shape {node.shape} do not fit {lengths}")
-        lengths = tuple(node.size // others if length == -1 else length for length in lengths)
-    if prod(lengths) != node.size:
-        raise ShapeError(f"reshape: the {node.size} elements of shape {node.shape} do not fit {lengths}")
-    return lengths
 
 
 def laned(node: Expr, axis: int | None) -> tuple[Expr, int]:
@@ -81,11 +36,6 @@ def laned(node: Expr, axis: int | None) -> tuple[Expr, int]:
     if axis is None or (not node.ndim and axis in (0, -1)):
         return flattened(node), 0
     return node, one_axis(axis, node.ndim)
-
-
-def flattened(node: Expr) -> Expr:
-    """Return the expression of all elements along one axis."""
-    return node if node.ndim == 1 else reshaped(node, (node.size,))
 
 
 @implements(np.reshape)
@@ -362,11 +312,6 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> DistAr
 
 
 Places = int | Sequence[int]
-
-
-def sliced(node: Expr, axis: int, part: slice) -> Expr:
-    """Return the expression of a slice along one axis."""
-    return Index(node, normalize_key((slice(None),) * axis + (part,), node.shape))
 
 
 @implements(np.array_split)

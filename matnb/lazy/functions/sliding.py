@@ -9,9 +9,10 @@ import numpy as np
 
 from matnb.errors import DTypeError, OptionError, ShapeError
 from matnb.expr.nodes import Expr, Index
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, wrap
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.ordering import dense_of
+from matnb.lazy.handles import expression_of
 from matnb.lazy.indexing.keys import flipped, one_axis
 from matnb.lazy.registry import implements
 from matnb.lazy.ufuncs import astype, call

@@ -10,7 +10,8 @@ import numpy as np
 from matnb.blocks.kernels.calls import Output
 from matnb.errors import DTypeError, OptionError
 from matnb.expr.nodes import Expr, Shape
-from matnb.lazy.array import DistArray, expression_of, wrap
+from matnb.lazy.array import DistArray, wrap
+from matnb.lazy.handles import expression_of
 from matnb.ops.solving import Decompose, SegmentSolves, StackPart
 
 

@@ -16,7 +16,7 @@ from matnb.blocks.kernels.reductions.counting_values import check_edges
 from matnb.blocks.kernels.sorting.quantiles import METHODS, QuantileRequest
 from matnb.errors import DTypeError, OptionError, ShapeError, UnsupportedError, suggestion
 from matnb.expr.nodes import Broadcast, Expr, Index
-from matnb.lazy.array import DistArray, expression_of, handle_of, wrap
+from matnb.lazy.array import DistArray, handle_of, wrap
 from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.creation import eye, zeros
 from matnb.lazy.evaluator import asked
@@ -24,11 +24,12 @@ from matnb.lazy.functions.indexing import take_along_axis, within
 from matnb.lazy.functions.ordering import by_lanes, dense_of
 from matnb.lazy.functions.reductions import flag, is_given
 from matnb.lazy.functions.scanning import diff
-from matnb.lazy.functions.shaping import reshaped
+from matnb.lazy.handles import expression_of
 from matnb.lazy.indexing.keys import normalize_axes, one_axis, without_axes
 from matnb.lazy.limits import check_incoming
 from matnb.lazy.reductions import Axis
 from matnb.lazy.registry import implements
+from matnb.lazy.shapes import reshaped
 from matnb.lazy.ufuncs import astype, literal
 from matnb.ops.counting_values import Binned, Count, Edges, Extent
 from matnb.ops.grouping import Scatter
@@ -324,7 +325,7 @@ def _register(function: object, most: int, skips_nan: bool) -> None:
             return _quantiles(a, axis, keepdims, out, wanted)
         return within(_weighted(a, axis, keepdims, weights, wanted), out)
 
-    implements(function)(quantile)  # type: ignore[arg-type]  # NumPy's functions are callables
+    implements(function)(quantile)
 
 
 _register(np.quantile, 1, False)

@@ -10,8 +10,8 @@ from matnb.blocks.grid import Grid, regular_cuts
 from matnb.errors import ShapeError
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
-from matnb.lazy.array import DistArray
 from matnb.lazy.evaluator import asked, evaluator
+from matnb.lazy.handles import Handle
 from matnb.lazy.ufuncs import call
 from matnb.ops.reshaping import Reshape
 from matnb.ops.selecting import Compress, CountTrue, Cuts, Expand, TruePlaces
@@ -117,7 +117,7 @@ def parts_of(values: Expr, mask: Expr) -> Cuts:
     for node in (values, mask, *reversed(topological([mask]))):
         if node.shape[:1] == mask.shape[:1] and (layout := evaluator().layout(node)) is not None:
             return _row_cuts(mask, layout.grid)
-    handle = DistArray(mask)  # while it lives, what is made stays
+    handle = Handle(mask)  # while it lives, what is made stays
     evaluator().persist([handle.expression])
     layout = evaluator().layout(handle.expression)
     return (0, mask.shape[0]) if layout is None else _row_cuts(mask, layout.grid)

@@ -1,115 +1,18 @@
-"""Slices of a known length that begin where a run says: by name, and as ``x[i:i + b]`` in bodies of loops."""
+"""Slices of a known length that begin where a run says, as ``x[i:i + b]`` in bodies of loops."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 
 import numpy as np
 
 from matnb.blocks.grid import window_start
-from matnb.errors import DTypeError, LoopBodyError, ShapeError
+from matnb.errors import LoopBodyError, ShapeError
 from matnb.expr.nodes import Broadcast, Elementwise, Expr, Index, Literal
-from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.array_like import ArrayLike
-from matnb.lazy.indexing.keys import one_axis
+from matnb.lazy.handles import Handle, expression_of
 from matnb.lazy.ufuncs import astype
 from matnb.ops.dynamic_slicing import DynamicSlice, DynamicUpdate
 from matnb.ops.indexing import check_index
-
-
-def dynamic_slice(x: ArrayLike, start: object, size: int, axis: int = 0) -> DistArray:
-    """Return ``size`` consecutive elements along an axis, starting at an index that may be computed.
-
-    Parameters
-    ----------
-    x
-        An array; of a sparse one the result is sparse.
-    start
-        An integer, or a 0-d integer DistArray such as :func:`matnb.iteration`: from 0 to the length of the
-        axis minus ``size``. Negative indices are not supported, and the slice is never shortened.
-    size
-        An integer; it cannot be a DistArray.
-    axis
-        Of the array.
-
-    Returns
-    -------
-    DistArray
-        Of the array's shape and dtype, with ``size`` elements along the axis.
-
-    Raises
-    ------
-    ShapeError
-        For a size larger than the axis.
-    IndexingError
-        If the slice would reach beyond the axis; for a computed start, when it runs.
-    DTypeError
-        For a size that is not an integer, and a start that is not 0-d.
-
-    Examples
-    --------
-    >>> import matnb as mn
-    >>> x = mn.arange(12.0).reshape(6, 2)
-    >>> means, _ = mn.iterate(
-    ...     lambda total: total + mn.dynamic_slice(x, 2 * mn.iteration(), 2).mean(axis=0), mn.zeros(2),
-    ...     max_iterations=3,
-    ... )
-    >>> means.compute()
-    array([15., 18.])
-
-    References
-    ----------
-    Named after ``jax.lax.dynamic_slice_in_dim``, which clamps the start; here an invalid start is an error.
-    """
-    node = expression_of(x)
-    place = one_axis(axis, node.ndim)
-    return wrap(sliced(node, expression_of(start), _size(size), place))
-
-
-def dynamic_update_slice(x: ArrayLike, update: object, start: object, axis: int = 0) -> DistArray:
-    """Return an array with a slice along an axis replaced, starting at an index that may be computed.
-
-    Parameters
-    ----------
-    x
-        An array; a sparse one stays sparse.
-    update
-        The new elements, with as many axes as the array. Along axes other than ``axis`` its length is that of
-        the array, or 1. It is converted to the array's dtype.
-    start, axis
-        As in :func:`matnb.dynamic_slice`.
-
-    Raises
-    ------
-    ShapeError
-        For an update that does not fit.
-    IndexingError
-        If the update would reach beyond the axis; for a computed start, when it runs.
-
-    Examples
-    --------
-    >>> import matnb as mn
-    >>> x, _ = mn.iterate(
-    ...     lambda x: mn.dynamic_update_slice(x, mn.ones(2) * mn.iteration(), 2 * mn.iteration()),
-    ...     mn.zeros(6), max_iterations=3,
-    ... )
-    >>> x.compute()
-    array([0., 0., 1., 1., 2., 2.])
-    """
-    node, new = expression_of(x), expression_of(update)
-    return wrap(updated(node, new, expression_of(start), one_axis(axis, node.ndim)))
-
-
-def _size(size: object) -> int:
-    try:
-        return operator.index(size)  # type: ignore[arg-type]  # what refuses others
-    except LoopBodyError:
-        raise DTypeError(
-            "dynamic_slice: the size of a slice must be a known integer, not a DistArray"
-        ) from None
-    except TypeError:
-        raise DTypeError(f"dynamic_slice: size {size!r}: give an integer") from None
 
 
 def sliced(node: Expr, start: Expr, size: int, axis: int) -> Expr:
@@ -142,9 +45,7 @@ def has_window(key: object) -> bool:
 
 
 def _is_open(part: slice) -> bool:
-    return any(
-        isinstance(one, DistArray) and one.expression.free for one in (part.start, part.stop, part.step)
-    )
+    return any(isinstance(one, Handle) and one.expression.free for one in (part.start, part.stop, part.step))
 
 
 def windows_of(key: object, ndim: int) -> tuple[object, list[tuple[int, Expr, int]]]:
@@ -175,7 +76,7 @@ def windows_of(key: object, ndim: int) -> tuple[object, list[tuple[int, Expr, in
 def _axes_of(part: object) -> int:
     if part is None or part is Ellipsis or isinstance(part, bool | np.bool_):
         return 0
-    if isinstance(part, DistArray | np.ndarray) and part.dtype.kind == "b":
+    if isinstance(part, Handle | np.ndarray) and part.dtype.kind == "b":
         return part.ndim
     return 1
 

@@ -11,9 +11,9 @@ from matnb.blocks.formats import Dense
 from matnb.errors import IndexingError
 from matnb.expr.client_data import extent, held
 from matnb.expr.nodes import Broadcast, Expr, Index, Literal, Shape, Transpose
-from matnb.lazy.functions.shaping import reshaped
 from matnb.lazy.indexing.basic import basic, put, stripped
 from matnb.lazy.indexing.keys import IndexKey, is_whole, parts_of, without_axes
+from matnb.lazy.shapes import reshaped
 from matnb.lazy.ufuncs import astype, literal
 from matnb.ops.indexing import Pick, Put
 

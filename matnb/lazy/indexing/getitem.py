@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from matnb.blocks.semiring import MONOIDS
 from matnb.errors import DTypeError, IndexingError, OptionError, RangeError, ShapeError
 from matnb.expr.nodes import Broadcast, Expr, Index, Literal, Shape, Transpose, broadcast_shapes
-from matnb.lazy import reductions, ufuncs
-from matnb.lazy.array import DistArray, expression_of, wrap
-from matnb.lazy.creation import asarray, holds_handles
-from matnb.lazy.evaluator import asked, shown
+from matnb.lazy import ufuncs
+from matnb.lazy.evaluator import asked
 from matnb.lazy.fields import refuse_result
-from matnb.lazy.indexing.basic import replacing
+from matnb.lazy.handles import Handle, expression_of, stacked
 from matnb.lazy.indexing.compress import compressed, expanded, places_where
 from matnb.lazy.indexing.dynamic import has_window, read_windows, windows_of, written_back
 from matnb.lazy.indexing.fancy import assigned, indexed
 from matnb.lazy.indexing.keys import with_new_axes, without_axes
 from matnb.lazy.labels import row_by_label
-from matnb.lazy.recording import active_recording
 from matnb.lazy.reductions import where
 from matnb.lazy.ufuncs import astype, call
 from matnb.ops.indexing import Pick, PutWhere
-from matnb.pictures.arrays import way_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,218 +293,19 @@ def _in_sparse(place: BooleanSelection, new: Expr) -> Expr:
     return result if result.sparse else PutWhere(node, mask, new)
 
 
-# What ``x[mask]`` is: a handle on the elements that booleans pick, whose number is asked for when needed.
-
-_IDENTITIES = {"sum": "plus", "prod": "times", "any": "lor", "all": "land", "min": "min", "max": "max"}
-_REDUCTIONS = ("sum", "prod", "any", "all", "min", "max", "mean")
-_ALONE = {getattr(np, name) for name in _REDUCTIONS}
-
-
-def _reduction(name: str) -> Any:
-    usual = getattr(DistArray, name)
-
-    @wraps(usual)
-    def method(self: Selection, *arguments: object, **options: object) -> object:
-        if self.place is None or arguments or options:
-            return usual(self, *arguments, **options)
-        return self._alone_reduced(name)
-
-    return method
-
-
-class Selection(DistArray):
-    """The elements of an array where booleans are true, recorded and not computed.
-
-    How many they are stays open as long as nobody asks: while they meet numbers, what broadcasts to their
-    rows, and selections by the same booleans; go back where they came from, as in ``x[mask] += 1``; and are
-    reduced to numbers. Anything else asks, and from there on they are an array as any other.
-
-    Examples
-    --------
-    >>> import matnb as mn
-    >>> x = mn.arange(6.0)
-    >>> x[x > 2] *= 10
-    >>> x.compute()
-    array([ 0.,  1.,  2., 30., 40., 50.])
-    >>> float(x[x > 2].sum())
-    120.0
-    >>> x[x > 2][-1].compute()
-    np.float64(50.0)
-    """
-
-    __slots__ = ("_alone", "place")
-    __array_priority__ = 1001
-    __hash__ = None  # type: ignore[assignment]  # compares elementwise
-
-    sum = _reduction("sum")
-    prod = _reduction("prod")
-    any = _reduction("any")
-    all = _reduction("all")
-    min = _reduction("min")
-    max = _reduction("max")
-    mean = _reduction("mean")
-
-    def __init__(self, place: BooleanSelection) -> None:
-        self.place: BooleanSelection | None = place
-        self._alone: DistArray | None = None
-
-    @property
-    def _expression(self) -> Expr:
-        if self._alone is None:
-            assert self.place is not None, "either is there"
-            self._alone = wrap(self.place.alone())
-        return self._alone.expression
-
-    @_expression.setter
-    def _expression(self, node: Expr) -> None:
-        self.place, self._alone = None, wrap(node)
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Type of the elements."""
-        return self._expression.dtype if self.place is None else self.place.values.dtype
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes: one for all that the booleans stand for."""
-        if self.place is None:
-            return self._expression.ndim
-        return self.place.values.ndim - self.place.mask.ndim + 1
-
-    def copy(self, order: str = "C") -> DistArray:
-        """Return another handle on the same elements."""
-        return super().copy() if self.place is None else Selection(self.place)
-
-    def astype(self, dtype: npt.DTypeLike, *arguments: Any, **options: Any) -> DistArray:
-        """Return the elements converted to a dtype."""
-        if self.place is None or arguments or options:
-            return super().astype(dtype, *arguments, **options)
-        return self._with(ufuncs.astype(self.place.values, dtype))
-
-    def _alone_reduced(self, operation: str) -> DistArray:
-        # Over all elements, where what is not picked changes nothing.
-        place = self.place
-        assert place is not None, "asked before"
-        if operation == "mean":
-            return self._mean(place)
-        if operation in ("min", "max") and not self.size:
-            raise ShapeError(f"{operation} of an empty selection: no element of the mask is true")
-        if operation in ("min", "max") and self.dtype.kind == "c":  # which no number is neutral to
-            return wrap(reductions.reduce(self._expression, operation))
-        if operation in ("any", "all"):
-            place = BooleanSelection(ufuncs.astype(place.values, np.bool_), place.mask, place.axis)
-        neutral = MONOIDS[_IDENTITIES[operation]].identity(place.values.dtype)
-        return wrap(reductions.reduce(filled(place, neutral), operation))
-
-    def _mean(self, place: BooleanSelection) -> DistArray:
-        element = reductions.mean(place.values).dtype
-        wide = np.dtype(np.float32) if element == np.float16 else element
-        total = self._with(ufuncs.astype(place.values, wide))._alone_reduced("sum")
-        row_size = place.values.size // max(place.mask.size, 1)
-        (number,) = ufuncs.call(np.multiply, (reductions.count_nonzero(place.mask), row_size))
-        (ratio,) = ufuncs.call(np.divide, (total.expression, number))
-        return wrap(ufuncs.astype(ratio, element))
-
-    def __array_function__(
-        self,
-        function: Callable[..., object],
-        types: Sequence[type],
-        args: Sequence[object],
-        kwargs: Mapping[str, object],
-    ) -> object:
-        if function in _ALONE and len(args) == 1 and args[0] is self and not kwargs:
-            return getattr(self, function.__name__)()
-        return super().__array_function__(function, types, args, kwargs)
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
-        out, dtype = options.get("out"), options.get("dtype")
-        is_own = out is None or (isinstance(out, tuple) and len(out) == 1 and out[0] is inputs[0] is self)
-        lazily = (
-            method == "__call__"
-            and is_own
-            and not set(options) - {"out", "dtype"}
-            and ufunc.signature is None
-        )
-        operands = [self._operand(one, ufunc) for one in inputs] if lazily else [None]
-        if self.place is None or any(one is None for one in operands):
-            return super().__array_ufunc__(ufunc, method, *inputs, **options)
-        nodes = ufuncs.call(ufunc, operands, dtype)  # type: ignore[arg-type]  # checked there
-        if out is not None:
-            self.place, self._alone = self._with(replacing(self.place.values, nodes[0])).place, None
-            return self
-        made = tuple(self._with(node) for node in nodes)
-        return made[0] if len(made) == 1 else made
-
-    def _with(self, values: Expr) -> Selection:
-        # The same elements of another array.
-        assert self.place is not None, "asked before"
-        return Selection(BooleanSelection(values, self.place.mask, self.place.axis))
-
-    def _operand(self, value: object, ufunc: np.ufunc) -> Expr | ufuncs.Weak | None:
-        # What a value is for all elements, picked or not; None where it meets the picked ones alone.
-        place = self.place
-        if place is None or ufuncs.is_weak(value):
-            return value if place is not None else None  # type: ignore[return-value]  # a number
-        if isinstance(value, Selection) and value.place is not None:
-            other = value.place
-            same = other.mask is place.mask and other.axis == place.axis
-            if not same or other.values.ndim != place.values.ndim:
-                return None
-            node = other.values
-        else:
-            node = expression_of(value)
-            if node.ndim > self.ndim or place.has_each(node):
-                return None
-            node = place.aligned(node)
-        if ufunc is np.power and node.dtype.kind in "iu" and node.shape:
-            # a negative power of whole numbers that are not picked is not an error
-            node = filled(BooleanSelection(node, place.mask, place.axis), node.dtype.type(1))
-        return node
-
-    def _pending(self, starts: bool = False) -> str:
-        # What is shown where their number is not known, and not cheap to find.
-        if self.place is None or self._alone is not None:
-            return ""
-        values, mask = self.place.values, self.place.mask
-        if mask.size <= _MOST_COUNTED and shown(reductions.count_nonzero(mask), starts).value:
-            return ""
-        told = f"<elements of {values.shape} {values.dtype} that booleans of shape {mask.shape} pick"
-        return f"{told}; {way_text(active_recording() is not None)}>"
-
-    def __repr__(self) -> str:
-        return self._pending(starts=hasattr(sys, "ps1")) or super().__repr__()
-
-    def __str__(self) -> str:
-        return self._pending(starts=True) or super().__str__()
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        pending = self._pending(starts=True)
-        return {"text/plain": pending} if pending else super()._repr_mimebundle_()
-
-
-# The shorter ways that a handle's operators have would ask; NumPy's mixin calls the ufunc, which need not.
-for _name, _operator in vars(NDArrayOperatorsMixin).items():
-    if callable(_operator) and _name != "__hash__":
-        setattr(Selection, _name, _operator)
-
-
 _KNOWN = (bool, int, float, complex, np.generic, list, tuple)
-_MOST_COUNTED = 10**6  # booleans, to show what they pick
 _MOST_LISTED = 10**6  # known booleans up to here are the places where they are true
 
 
-def read(node: Expr, key: object) -> DistArray:
-    """Return what ``array[key]`` is: a handle, or a selection where only a run can tell how many."""
+def read(node: Expr, key: object) -> Expr | BooleanSelection:
+    """Return what ``array[key]`` is: an array, or a selection where only a run can tell how many."""
     refuse_result(key)
     if has_window(key):
         key, windows = windows_of(key, node.ndim)
         node = read_windows(node, windows)[-1]
     try:
         plain = with_expressions(_listed(key, node))
-        if has_mask(plain):
-            found = picked(node, plain)
-            return Selection(found) if isinstance(found, BooleanSelection) else wrap(found)
-        return wrap(indexed(node, plain))
+        return picked(node, plain) if has_mask(plain) else indexed(node, plain)
     except IndexingError as error:
         if not (way := row_by_label(node, key)):
             raise
@@ -523,17 +313,13 @@ def read(node: Expr, key: object) -> DistArray:
 
 
 def written(node: Expr, key: object, value: object) -> Expr:
-    """Return what ``array[key] = value`` makes of the array."""
+    """Return what ``array[key] = value`` makes of the array; a value may be elements that booleans pick."""
     refuse_result(key)
     if has_window(key):
         rest, windows = windows_of(key, node.ndim)
         found = read_windows(node, windows)
         return written_back(found, windows, written(found[-1], rest, value))
-    new: Expr | BooleanSelection
-    if isinstance(value, Selection) and value.place is not None:
-        new = value.place
-    else:
-        new = converted(value, node.dtype, _is_basic(key))
+    new = value if isinstance(value, BooleanSelection) else converted(value, node.dtype, _is_basic(key))
     if isinstance(new, Expr) and new.ndim == node.ndim and new.shape[:1] not in ((), (1,)):
         key = _listed(key, node)  # a value for each element or row that known booleans pick
     if isinstance(new, Expr) and new.ndim and _is_element(key, node):
@@ -563,8 +349,7 @@ def converted(value: object, dtype: np.dtype, is_basic: bool = False) -> Expr:
     ShapeError
         For lists of unequal lengths.
     """
-    if isinstance(value, list | tuple) and holds_handles(value):
-        value = asarray(value)
+    value = stacked(value)
     if isinstance(value, _KNOWN) or (isinstance(value, np.ndarray) and not value.ndim):
         return expression_of(converted_here(value, dtype, is_basic))
     return ufuncs.astype(expression_of(value), dtype)
@@ -592,7 +377,7 @@ def _is_basic(key: object) -> bool:
         part is None
         or part is Ellipsis
         or isinstance(part, slice | int | np.integer)
-        or (isinstance(part, DistArray | np.ndarray) and not part.ndim)
+        or (isinstance(part, Handle | np.ndarray) and not part.ndim)
         for part in parts
     )
 
@@ -615,7 +400,7 @@ def with_expressions(key: object) -> object:
         return key[()]
     if hasattr(type(key), "__matnb_mask__"):  # a table's booleans, of which some are missing
         key = key.__matnb_mask__()  # type: ignore[attr-defined]
-    if not isinstance(key, DistArray):
+    if not isinstance(key, Handle):
         return key
     node = key.expression
     if node.dtype.kind == "b" and not node.shape:

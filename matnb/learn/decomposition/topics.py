@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matnb.lazy import special
-from matnb.lazy.array import DistArray
+from matnb.lazy.array import DistArray, handle_of
 from matnb.lazy.creation import ones
 from matnb.lazy.functions.linear import matmul
 from matnb.lazy.loop import iterate
@@ -32,7 +32,7 @@ def log_expectation(parameters: DistArray) -> DistArray:
 
 def exp_expectation(parameters: DistArray) -> DistArray:
     """Return the exponentials of the expected logarithms."""
-    exponentials: DistArray = np.exp(log_expectation(parameters))  # type: ignore[assignment]  # a handle
+    exponentials: DistArray = handle_of(np.exp(log_expectation(parameters)))
     return exponentials
 
 

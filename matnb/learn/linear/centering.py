@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matnb.lazy.array import DistArray
+from matnb.lazy.array import DistArray, handle_of
 from matnb.lazy.creation import asarray, ones, zeros
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import converging, iterate
@@ -92,7 +92,7 @@ def _scaled(roots: DistArray, values: DistArray) -> DistArray:
 
 def centered(X: DistArray, y: DistArray, weights: DistArray | None, fit_intercept: bool) -> Centered:
     """Return rows and targets less their means, or as they are without a constant."""
-    roots: DistArray | None = None if weights is None else np.sqrt(weights)  # type: ignore[assignment]
+    roots: DistArray | None = None if weights is None else handle_of(np.sqrt(weights))
     mean, mean_y = zeros(X.shape[1]), zeros(y.shape[1:])
     if fit_intercept and weights is None:
         mean, mean_y = X.mean(axis=0, dtype=np.float64), y.mean(axis=0)

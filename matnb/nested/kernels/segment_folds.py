@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -209,8 +210,8 @@ def _sum_tile(
 ) -> int:
     # As ``sum_rows``; of a segment that goes on in the next tile the nodes stay on the stack.
     end = begin + values.size
-    none: int = np.int64(0)  # type: ignore[assignment]  # as in sum_contiguous
-    whole: bool = np.bool_(True)  # type: ignore[assignment]  # likewise
+    none: Any = np.int64(0)  # as in sum_contiguous
+    whole: Any = np.bool_(True)
     for k in range(first, last):
         low, high = pointers[k], pointers[k + 1]
         count = high - low
@@ -263,8 +264,8 @@ def _sum_products(
     # As ``sum_rows`` of products that are made some segments at a time, or leaves of a long one: the first
     # place that is out of range.
     stack, buffer = np.empty(MOST_NODES), np.empty(ROOM)
-    none: int = np.int64(0)  # type: ignore[assignment]  # as in sum_contiguous
-    whole: bool = np.bool_(True)  # type: ignore[assignment]  # likewise
+    none: Any = np.int64(0)  # as in sum_contiguous
+    whole: Any = np.bool_(True)
     k = none
     while k < out.size:
         low, last = pointers[k], k

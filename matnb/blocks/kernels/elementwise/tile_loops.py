@@ -41,7 +41,7 @@ _DOUBLE, _WORD = ir.DoubleType(), ir.IntType(64)
 _WHOLE = ir.FunctionType(ir.VoidType(), [_WORD] * (NUM_INPUTS + 3))
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba has no types
+@intrinsic  # type: ignore[untyped-decorator]  # it has no types
 def _pointer(context: object, address: types.Integer) -> tuple[Signature, Callable[..., ir.Value]]:
     # Arrays that are handed around are counted, by instructions that no other processor may interrupt: that
     # took longer than what is done with a tile. Memory at an address is counted by nobody.
@@ -53,7 +53,7 @@ def _pointer(context: object, address: types.Integer) -> tuple[Signature, Callab
     return types.CPointer(types.float64)(address), generate  # type: ignore[attr-defined]  # it has
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # as above
+@intrinsic  # type: ignore[untyped-decorator]  # it has no types
 def _byte_pointer(context: object, address: types.Integer) -> tuple[Signature, Callable[..., ir.Value]]:
     # The same for truths.
     def generate(
@@ -64,7 +64,7 @@ def _byte_pointer(context: object, address: types.Integer) -> tuple[Signature, C
     return types.CPointer(types.uint8)(address), generate  # type: ignore[attr-defined]
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # as above
+@intrinsic  # type: ignore[untyped-decorator]  # it has no types
 def _call_numpy(
     context: object,
     address: types.Integer,
@@ -96,7 +96,7 @@ def _call_numpy(
     return types.none(*(types.int64,) * 7), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # as above
+@intrinsic  # type: ignore[untyped-decorator]  # it has no types
 def _call_whole(
     context: object, address: types.Integer, arguments: types.Type
 ) -> tuple[Signature, Callable[..., ir.Value]]:
@@ -112,7 +112,7 @@ def _call_whole(
     return types.none(types.int64, words), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # as above
+@intrinsic  # type: ignore[untyped-decorator]  # it has no types
 def _apart(context: object) -> tuple[Signature, Callable[..., ir.Value]]:
     # The loop that says so is called, not copied into its callers, where it would be optimized once more.
     def generate(

@@ -613,7 +613,7 @@ def _at_entries(
     sums = np.full(at.nnz, identity)
     if is_sparse(left) and is_sparse(right):
         met = np.zeros(at.nnz, np.uint8)
-        one, other = as_csr(left), as_csr(right)  # type: ignore[arg-type]  # both were just asked
+        one, other = as_csr(left), as_csr(right)
         in_column = np.zeros(other.shape[1], np.uint32)
         work = count_work(*pattern_of_loop(one), *pattern_of_loop(other), *pattern_of_loop(at), in_column)
         by_columns = prefers_columns(int(work[0]), int(work[1]), other.nnz)
@@ -633,7 +633,7 @@ def _at_entries(
             X, turned = _elements(values, code, wide), _elements(others.T, code, wide)
             sampled_dense(code, X, turned, *pattern_of_loop(at), sums)
         case Dense(values), _:
-            turned_block = _turned(as_csr(right))  # type: ignore[arg-type]  # it is not Dense
+            turned_block = _turned(as_csr(right))
             X = _elements(values, code, wide)
             sampled_dense_csr(code, X, *operand_of_loop(turned_block, code, wide), *pattern_of_loop(at), sums)
         case _, Dense(values):
@@ -649,7 +649,7 @@ def _general_at(
     codes, (factor, wide) = codes_of(semiring), dtypes_of(semiring, dtype)
     sums = np.full(at.nnz, identity_of(semiring, dtype, wide))
     if is_sparse(left) and is_sparse(right):
-        one, other = as_csr(left), as_csr(right)  # type: ignore[arg-type]  # both were just asked
+        one, other = as_csr(left), as_csr(right)
         met, slots = np.zeros(at.nnz, np.uint8), np.zeros(at.shape[1], np.uint32)
         A, B = sparse_factors(one, other, semiring, factor)
         sparse_product_at(codes, *A, *B, *pattern_of_loop(at), slots, sums, met)
@@ -684,7 +684,7 @@ def _sparse_where(
     Memory at its peak, inputs apart: that of the product without a mask, a byte for every column, and for a
     Dense mask a byte an element.
     """
-    one, other = as_csr(left), as_csr(right)  # type: ignore[arg-type]  # both are sparse
+    one, other = as_csr(left), as_csr(right)
     shape = (left.shape[0], right.shape[1])
     if isinstance(mask, Dense):
         dense_mask = _true_elements(mask, complement, structural).view(np.uint8)
@@ -693,7 +693,7 @@ def _sparse_where(
         dense_mask = np.zeros((0, shape[1]), np.uint8)
         hidden = _true_pattern(as_csr(mask), structural)
     if semiring.is_general:
-        product = as_csr(multiply(left, right, semiring, dtype))  # type: ignore[arg-type]  # sparse here
+        product = as_csr(multiply(left, right, semiring, dtype))
         if isinstance(mask, Dense):
             return entries_kept(product, dense_mask[rows_of(product), product.columns].view(_TRUTH))
         is_hidden = values_at(pattern_of(product, _TRUTH), hidden)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ _MULTIPLIES = {
 }  # fmt: skip
 _OF_TRUTHS = {"plus": _MAX, "times": _MIN}
 _TRUTH = np.dtype(np.bool_)
-_Number = Callable[[float], float]
+_Number: TypeAlias = Any  # Numba's: a type, which converts
 Factor = tuple[UnsignedArray, UnsignedArray, NumericArray, np.uint64]
 
 
@@ -192,8 +192,8 @@ def _sparse_dense(
     out: NumericArray,
 ) -> None:
     add, multiply = codes[0], codes[1]
-    narrow: _Number = X.dtype.type  # type: ignore[assignment]  # Numba's numbers
-    wide: _Number = out.dtype.type  # type: ignore[assignment]
+    narrow: _Number = X.dtype.type
+    wide: _Number = out.dtype.type
     for i in range(np.uint64(pointers.size - 1)):
         total = out[i]
         for place in range(np.uint64(pointers[i]), np.uint64(pointers[i + np.uint64(1)])):
@@ -217,8 +217,8 @@ def _dense_sparse(
     out: NumericArray,
 ) -> None:
     add, multiply = codes[0], codes[1]
-    narrow: _Number = X.dtype.type  # type: ignore[assignment]  # Numba's numbers
-    wide: _Number = out.dtype.type  # type: ignore[assignment]
+    narrow: _Number = X.dtype.type
+    wide: _Number = out.dtype.type
     for i in range(X.shape[0]):
         total = out[i]
         for k in range(np.uint64(X.shape[1])):
@@ -234,8 +234,8 @@ def _dense_sparse(
 @compiled
 def _dense_dense(codes: Codes, A: NumericArray, B: NumericArray, out: NumericArray) -> None:
     add, multiply = codes[0], codes[1]
-    narrow: _Number = A.dtype.type  # type: ignore[assignment]  # Numba's numbers
-    wide: _Number = out.dtype.type  # type: ignore[assignment]
+    narrow: _Number = A.dtype.type
+    wide: _Number = out.dtype.type
     for n in range(A.shape[0]):
         for i in range(A.shape[1]):
             total = out[n, i]
@@ -267,8 +267,8 @@ def sparse_product_over(
     ``row`` holds the identity of the addition for every column, and ``seen`` has a bit for every column, 0.
     """
     add, multiply, count, identity = codes[0], codes[1], np.uint64(0), row[0]
-    narrow: _Number = values_a.dtype.type  # type: ignore[assignment]  # Numba's numbers
-    wide: _Number = row.dtype.type  # type: ignore[assignment]
+    narrow: _Number = values_a.dtype.type
+    wide: _Number = row.dtype.type
     for i in range(pointers_a.size - 1):
         start, stop = pointers_a[i], pointers_a[i + 1]
         pairs, low, high = row_span(start, stop, columns_a, pointers_b, columns_b)
@@ -313,8 +313,8 @@ def sparse_product_at(
     ``slots`` is 0 for every column, before and after: within a row, where the mask's entry is, from 1 on.
     """
     add, multiply, one = codes[0], codes[1], np.uint64(1)
-    narrow: _Number = values_a.dtype.type  # type: ignore[assignment]  # Numba's numbers
-    wide: _Number = sums.dtype.type  # type: ignore[assignment]
+    narrow: _Number = values_a.dtype.type
+    wide: _Number = sums.dtype.type
     for i in range(np.uint64(pointers_m.size - 1)):
         start, stop = np.uint64(pointers_m[i]), np.uint64(pointers_m[i + one])
         for entry in range(start, stop):
@@ -342,8 +342,8 @@ def dense_product_at(
 ) -> None:
     """Add X @ Y, both dense and Y given transposed, to ``sums`` at the entries of a mask."""
     add, multiply = codes[0], codes[1]
-    narrow: _Number = X.dtype.type  # type: ignore[assignment]  # Numba's numbers
-    wide: _Number = sums.dtype.type  # type: ignore[assignment]
+    narrow: _Number = X.dtype.type
+    wide: _Number = sums.dtype.type
     for i in range(np.uint64(pointers_m.size - 1)):
         x = X[i]
         for entry in range(np.uint64(pointers_m[i]), np.uint64(pointers_m[i + np.uint64(1)])):

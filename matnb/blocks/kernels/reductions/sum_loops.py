@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -258,7 +259,7 @@ def sum_contiguous(
         The length of a share; whether to write the value of the tree instead, of length 1.
     """
     stack, buffer = np.empty(MOST_NODES), np.empty(ROOM)
-    none: int = np.int64(0)  # type: ignore[assignment]  # push_run would be compiled again for a literal
+    none: Any = np.int64(0)  # push_run would be compiled again for a literal
     for i in range(outer):
         shift = i * length - start
         top = push_run(values, shift, start, start + length, start, whole, stack, none, buffer)
@@ -347,11 +348,11 @@ def _sum_padded(values: NumericArray, place: np.uint64, count: np.uint64, buffer
 def sum_rows(pointers: UnsignedArray | npt.NDArray[np.int64], values: NumericArray, out: Floats) -> None:
     """Sum the values between pointers, each row by a tree of its own."""
     stack, buffer = np.empty(MOST_NODES), np.empty(ROOM)
-    none: int = np.int64(0)  # type: ignore[assignment]  # as in sum_contiguous
-    whole: bool = np.bool_(True)  # type: ignore[assignment]  # likewise
+    none: Any = np.int64(0)  # as in sum_contiguous
+    whole: Any = np.bool_(True)
     for i in range(out.size):
-        begin: int = np.int64(pointers[i])  # type: ignore[assignment]  # a number of a loop
-        count: int = np.int64(pointers[i + 1]) - begin  # type: ignore[assignment]  # likewise
+        begin: Any = np.int64(pointers[i])  # a number of a loop
+        count: Any = np.int64(pointers[i + 1]) - begin
         place, rest, top = np.uint64(begin), np.uint64(count & (LEAF - 1)), none
         if count >= LEAF * LEAF:
             top = push_run(values, begin, none, count, none, whole, stack, none, buffer)

@@ -144,7 +144,7 @@ def merge_entries(
     OptionError
         With "error", for a place that comes twice.
     """
-    parts = [as_csr(one) for one in values]  # type: ignore[arg-type]  # sparse, as above
+    parts = [as_csr(one) for one in values]
     shape, total = parts[0].shape, sum(one.nnz for one in parts)
     if not total:
         return Empty(shape, dtype)

@@ -437,7 +437,7 @@ def entries_part(
 
 def entries_join(values: Sequence[Block], shape: tuple[int, int]) -> Block:
     """Return sparse blocks of one shape as one, each with elements after those of the one before it."""
-    parts = [as_csr(block) for block in values if block.nnz]  # type: ignore[arg-type]  # sparse
+    parts = [as_csr(block) for block in values if block.nnz]
     if len(parts) == 1:
         return parts[0]
     if not parts:

@@ -42,8 +42,8 @@ from matnb.blocks.kernels.rebuilding import (
     what_it_does,
 )
 from matnb.errors import MatnbError, OptionError
-from matnb.lazy.array import DistArray
-from matnb.lazy.functions.code_reads import Chain, Read, reads_of
+from matnb.lazy.code_reads import Chain, Read, reads_of
+from matnb.lazy.handles import Handle
 
 _CANNOT_SEND = (pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError)
 
@@ -204,7 +204,7 @@ def _class_by_value(found: type) -> tuple[Any, ...]:
     return _untracked(cloudpickle.cloudpickle._dynamic_class_reduce(found))
 
 
-class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
+class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
     """Writes code as what it does, and with a function what it reads."""
 
     def __init__(self, buffer: BytesIO) -> None:
@@ -291,7 +291,7 @@ class _Namer(cloudpickle.Pickler):  # type: ignore[misc]  # without types
             return self._lose(f"{found.__name__} (compiled)")
         contents = _contents(found)
         for name, value in contents.items():
-            if isinstance(value, DistArray):  # stays where it is: it may be none of what is read
+            if isinstance(value, Handle):  # stays where it is: it may be none of what is read
                 self._lose(f"{found.__name__}.{name} (a DistArray)")
                 self.left[id(value)] = found.__name__, name
         self.read.setdefault(found, set()).update(contents)
@@ -425,7 +425,7 @@ def _globals_of(found: FunctionType) -> list[Read]:
         return list(names)
     module = sys.modules.get(str(namespace.get("__name__")))
     if module is not None and vars(module) is namespace and module.__name__ != "__main__":
-        further = {name for name in _contents(module) if not isinstance(namespace[name], DistArray)}
+        further = {name for name in _contents(module) if not isinstance(namespace[name], Handle)}
     else:
         further = set(reads_of(found.__code__).texts) & set(namespace)
     named = {read.name for read in names}
@@ -534,7 +534,7 @@ def _pickled(value: object, named: FunctionReads, left: Mapping[int, tuple[str, 
     return buffer.getvalue()
 
 
-class _Sender(cloudpickle.Pickler):  # type: ignore[misc]  # without types
+class _Sender(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
     """Writes a user's functions, classes and modules by value, and code with its file, which errors name."""
 
     def __init__(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from matnb.errors import offered
 from matnb.testing.containers import ContainerTests
 from matnb.testing.estimators import EstimatorTests
@@ -10,4 +14,9 @@ from matnb.testing.sources import ExampleFile, SourceTests
 
 __all__ = ["ContainerTests", "EstimatorTests", "ExampleFile", "OpTests", "SourceTests"]
 
-__getattr__, __dir__ = offered(__name__, __all__)
+_missing, __dir__ = offered(__name__, __all__)
+
+
+def __getattr__(name: str) -> Any:
+    # mn.testing is NumPy's until this is imported: its names stay.
+    return getattr(np.testing, name) if name in np.testing.__all__ else _missing(name)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from matnb.errors import MatnbError
-from matnb.lazy.array import DistArray, expression_of
+from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
+from matnb.lazy.handles import expression_of
 from matnb.lazy.loop import cond, iterate
 from matnb.lazy.tree import LEAF, flatten, unflatten
 from matnb.ops.interpret import interpret

@@ -12,8 +12,9 @@ from matnb.backend.tasks.executor import execute
 from matnb.blocks.formats import Block, Csr, Dense, Empty, freeze
 from matnb.expr.client_data import held
 from matnb.expr.nodes import Expr
-from matnb.lazy.array import DistArray, expression_of
+from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
+from matnb.lazy.handles import expression_of
 from matnb.lazy.loop import cond
 from matnb.ops.creation import inline_blocks, piece_of
 from matnb.ops.interpret import interpret

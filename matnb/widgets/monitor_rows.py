@@ -300,7 +300,7 @@ def progress_of(facts: MonitorFacts) -> float | None:
         done = span.epoch + (span.start + all_of.iterations) / span.num_batches
         return share_of(done / span.epochs)
     most = facts.most_iterations
-    if facts.iteration < 0 or not 0 < most <= _MOST_COUNT or facts.iteration > most:
+    if not 0 < most <= _MOST_COUNT or not 0 <= facts.iteration <= most:
         return None
     return facts.iteration / most
 

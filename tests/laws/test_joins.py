@@ -93,7 +93,10 @@ def test_joins_have_the_rows_of_pandas(
             patch.setattr(joining, "MOST_LOOKED_IN", 0)
             patch.setattr(rows, "MOST_TAKEN_BYTES", 0)
         found = cut(one, blocks[0]).merge(cut(two, blocks[1]), how=how, on="k")
-        check(found, one.merge(two, how=how, on="k"))
+        expected = one.merge(two, how=how, on="k")
+        if how == "outer":  # pandas has missing times first, and missing keys of other kinds last
+            expected = expected.sort_values("k", key=lambda keys: keys.isna(), kind="stable")
+        check(found, expected)
 
 
 @given(left=NUMBERS, right=NUMBERS, how=st.sampled_from(WAYS), seed=st.integers(0, 99))

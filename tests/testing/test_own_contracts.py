@@ -131,3 +131,12 @@ class TestNpz(SourceTests):
 
     def files(self) -> list[ExampleFile]:
         return [ExampleFile("s.npz", written(sp.save_npz, S), S)]
+
+
+def test_names_of_numpys_testing_stay() -> None:
+    import matnb.testing
+
+    assert mn.testing is matnb.testing
+    mn.testing.assert_allclose(mn.arange(3), [0, 1, 2])
+    with pytest.raises(AttributeError, match="OpTest"):
+        mn.testing.OpTest  # noqa: B018  asked for

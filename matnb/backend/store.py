@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from weakref import WeakKeyDictionary, ref
 
-from matnb.backend.kept import Kept
+from matnb.backend.kept import BlockRef
 from matnb.expr.nodes import Expr
 from matnb.expr.retention import is_read_column
-from matnb.program.plan import Stored
+from matnb.program.plan import StoredArray
 
 
-class Hiding(Protocol):
+class HidesArrays(Protocol):
     """Which arrays are not found though they are here."""
 
     def __contains__(self, node: object) -> bool:
@@ -40,8 +40,8 @@ class Entry:
         Of what a user gave, whether there is a copy that takes no memory, from which it is sent again.
     """
 
-    stored: Stored
-    futures: tuple[Kept, ...]
+    stored: StoredArray
+    futures: tuple[BlockRef, ...]
     seconds: float = 0.0
     depth: int = 0
     may_go: bool = False
@@ -53,7 +53,7 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False)
-class _Keeping:
+class _StoreRecord:
     entry: Entry
     # Kept while there is a handle, so that it is the same object when it is written again; an array without
     # one must not keep alive what it was made from. A column of a file does not keep itself alive either.
@@ -112,9 +112,9 @@ class Store:
         Returns which arrays what runs now, on the thread that asks, is not to find; None for no arrays.
     """
 
-    def __init__(self, hiding: Callable[[], Hiding | None] = lambda: None) -> None:
+    def __init__(self, hiding: Callable[[], HidesArrays | None] = lambda: None) -> None:
         self._hiding = hiding
-        self._kept: dict[bytes, _Keeping] = {}  # changed by _keep and _let_go alone
+        self._kept: dict[bytes, _StoreRecord] = {}  # changed by _keep and _let_go alone
         self._tally = _Tally()  # of what is in there
         self._given: WeakKeyDictionary[Expr, Entry] = WeakKeyDictionary()
         self._has_given = False  # or had: a weak table is asked dearly, and few sessions have anything in it
@@ -139,7 +139,7 @@ class Store:
             before = self._kept.get(node.digest)
             second = second and (before is None or before.second or before.entry is not entry)
             held = ref(node) if is_read_column(node) else node
-            self._keep(node.digest, _Keeping(entry, held, owned, second))
+            self._keep(node.digest, _StoreRecord(entry, held, owned, second))
             if (hiding := self._hiding()) is not None:
                 hiding.added(node)
 
@@ -202,7 +202,7 @@ class Store:
         with self._lock:
             self._pinned[node.digest] = node
 
-    def find(self, nodes: Iterable[Expr]) -> dict[Expr, Stored]:
+    def find(self, nodes: Iterable[Expr]) -> dict[Expr, StoredArray]:
         """Return those of the expressions whose arrays are here."""
         with self._lock:
             found = {node: self.entry(node) for node in nodes}
@@ -438,7 +438,7 @@ class Store:
         for digest in tuple(self._tally.names.get(entry, ())):
             self._let_go(digest)
 
-    def _keep(self, digest: bytes, keeping: _Keeping) -> None:
+    def _keep(self, digest: bytes, keeping: _StoreRecord) -> None:
         before = self._kept.get(digest)
         if before is None or before.entry is not keeping.entry:
             self._tally.add(keeping.entry, digest)

@@ -65,7 +65,7 @@ class LearnedCosts:
 
 
 @dataclass
-class Pending:
+class PendingGain:
     """A repartition whose gain is to be measured.
 
     Attributes
@@ -129,7 +129,7 @@ class GroupState:
     cuts: Cuts | None = None
     num_runs: int = 0
     last_by_parts: int = 0
-    pending: Pending | None = None
+    pending: PendingGain | None = None
     was_repartitioned: bool = False
     hindered: str = ""
     tied: str = ""

@@ -30,7 +30,7 @@ from matnb.session.groups import (
     Groups,
     GroupState,
     LearnedCosts,
-    Pending,
+    PendingGain,
     Question,
     has_rows_cut,
     tie_of,
@@ -38,7 +38,7 @@ from matnb.session.groups import (
 from matnb.session.loop_parts import LoopWatch, Span
 from matnb.session.planning import Planner
 from matnb.session.repartitioner import Repartition, Repartitioner
-from matnb.session.settings import Rebalancing, rebalancing_from
+from matnb.session.settings import RebalanceSetting, rebalancing_from
 from matnb.session.stored_layouts import StoredLayouts, rebalanced
 
 _PATIENCE_SECONDS = 5.0  # for workers that were there at a pause, but not yet to be used
@@ -382,7 +382,7 @@ class Decider:
 
     def __init__(
         self,
-        setting: Rebalancing,
+        setting: RebalanceSetting,
         planner: Planner,
         repartitioner: Repartitioner,
         layouts: StoredLayouts,
@@ -512,7 +512,7 @@ class Decider:
         self._tell(decision, done.seconds, done.moved_bytes)
         for node, cuts in counted.items():
             self._layouts.follow_times(done.entries[node], cuts)
-        pending = Pending(
+        pending = PendingGain(
             number,
             decision,
             0.0 if watch is None else watch.iteration_seconds(group.state),

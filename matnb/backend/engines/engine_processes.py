@@ -15,7 +15,7 @@ from matnb.backend.engines.context import EngineContext
 from matnb.backend.engines.driver_loops import PlanEngine
 from matnb.backend.engines.engine_dask import DaskEngine, cancelled
 from matnb.backend.engines.results import Outcome, RunCancelled
-from matnb.backend.kept import Kept
+from matnb.backend.kept import BlockRef
 from matnb.backend.tasks import worker
 from matnb.backend.tasks.shared_tasks import SharedTasks, TaskGraph, is_small
 from matnb.blocks.formats import Block
@@ -67,7 +67,11 @@ class ProcessEngine(PlanEngine):
         self._dask, self._wants_tasks = DaskEngine(context), wants_tasks
 
     def run_plan(
-        self, plan: Plan, given: Mapping[Slot, Kept], fetch: Sequence[Slot] = (), hold: Sequence[Slot] = ()
+        self,
+        plan: Plan,
+        given: Mapping[Slot, BlockRef],
+        fetch: Sequence[Slot] = (),
+        hold: Sequence[Slot] = (),
     ) -> Outcome:
         """Run a plan; of values that are small only what is fetched stays."""
         leaves_nothing = not (hold or self._wants_tasks()) and _leaves_nothing(plan, fetch)
@@ -87,7 +91,7 @@ class ProcessEngine(PlanEngine):
         return found
 
     def _asked(
-        self, plan: Plan, split: _Split, fetch: Sequence[Slot], given: Mapping[Slot, Kept]
+        self, plan: Plan, split: _Split, fetch: Sequence[Slot], given: Mapping[Slot, BlockRef]
     ) -> Outcome | None:
         # None where a worker does not have what it is to read.
         begin = time.perf_counter()

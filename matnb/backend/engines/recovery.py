@@ -10,7 +10,7 @@ from distributed import Future
 
 from matnb.backend.cluster.dask_cluster import DaskCluster
 from matnb.backend.engines.gang_graph import Gathering
-from matnb.backend.kept import Kept
+from matnb.backend.kept import BlockRef
 from matnb.program.plan import Slot
 
 Inventory = Mapping[str, Mapping[int, Sequence[Slot]]]  # what each address keeps, by iteration
@@ -33,7 +33,7 @@ class Resume:
     """
 
     iteration: int
-    futures: Mapping[Slot, Kept]
+    futures: Mapping[Slot, BlockRef]
     owners: Mapping[Slot, int]
     epoch: int = 0
 

@@ -17,13 +17,13 @@ from matnb.backend.tasks.step_memory import StepMemory
 from matnb.backend.tasks.thread_pool import Schedule, ThreadPool
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.elementwise.elementwise import CHEAP, Link
-from matnb.program.operators import Call, Fused, Multiply, MultiplyMasked, Operator, Run, SumMasked
+from matnb.program.operators import Call, FusedKernel, MaskedMultiply, MaskedSum, Multiply, Operator, Run
 from matnb.program.plan import Slot, Step, Task
 from matnb.program.program import Program
 
 FIRST_RUNS = 2  # of a task: what is compiled is compiled then
 # What these take does not follow from the bytes that they read.
-_DEAR = (Call, Multiply, MultiplyMasked, Run, SumMasked)
+_DEAR = (Call, Multiply, MaskedMultiply, Run, MaskedSum)
 _DEAR_WEIGHT = 8
 
 
@@ -97,7 +97,7 @@ def _is_dear(step: Step) -> bool:
 
 
 def _weight_of(step: Step) -> int:
-    links = step.operator.links if isinstance(step.operator, Fused) else ()
+    links = step.operator.links if isinstance(step.operator, FusedKernel) else ()
     return 1 if all(link.name in CHEAP for link in links) else _DEAR_WEIGHT
 
 

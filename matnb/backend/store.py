@@ -187,7 +187,7 @@ class Store:
             self._given[node], self._has_given = replace(entry, may_go=may_go), True
 
     def replace(self, old: Entry, new: Entry) -> None:
-        """Put an array that was laid out anew in the place of what it was, under all its names."""
+        """Replace an array by its repartitioned copy, under all its names."""
         with self._lock:
             for digest in tuple(self._tally.names.get(old, ())):
                 self._keep(digest, replace(self._kept[digest], entry=new))
@@ -203,7 +203,7 @@ class Store:
             self._pinned[node.digest] = node
 
     def find(self, nodes: Iterable[Expr]) -> dict[Expr, StoredArray]:
-        """Return those of the expressions whose arrays are here."""
+        """Return the expressions whose arrays are resident."""
         with self._lock:
             found = {node: self.entry(node) for node in nodes}
             return {node: entry.stored for node, entry in found.items() if entry is not None}
@@ -215,7 +215,7 @@ class Store:
         )
 
     def entry(self, node: Expr) -> Entry | None:
-        """Return what is known of an array, or None."""
+        """Return the entry of an array, or None."""
         # Without the lock, as one table is read and then the other: it is asked some thirty times a run.
         kept = self._kept.get(node.digest)
         if kept is not None:
@@ -225,7 +225,7 @@ class Store:
         return self._given.get(node) if self._has_given else None
 
     def entry_named(self, digest: bytes) -> Entry | None:
-        """Return what is known of the array of an expression of this digest, or None."""
+        """Return the entry of the array whose expression has this digest, or None."""
         kept = self._kept.get(digest)
         return None if kept is None else kept.entry
 
@@ -371,12 +371,12 @@ class Store:
             return held
 
     def bytes_staying(self, needed: Collection[Expr]) -> dict[int, int]:
-        """Return the bytes that each worker holds of what is needed, and of what never gives way."""
+        """Return the bytes that each worker holds of arrays that are needed or are never evicted."""
         with self._lock:
             return _with_bytes({}, self._staying(needed))
 
     def drop_idle(self, needed: Collection[Expr]) -> None:
-        """Drop every array without a handle, but for those of the expressions that are needed."""
+        """Evict every array without a handle, unless its expression is needed."""
         with self._lock:
             for entry in self._idle.difference(self._staying(needed)):
                 self._drop(entry)

@@ -33,7 +33,7 @@ if "matnb" in sys.modules:
 
 @dataclass(frozen=True)
 class KernelReport:
-    """What was told.
+    """What the notebook's kernel reported before it closed.
 
     Attributes
     ----------

@@ -189,7 +189,7 @@ def _look_of(node: Expr) -> Look:
 
 @dataclass(frozen=True)
 class NamedBody:
-    """A body of a loop or a branch, and what is said of it.
+    """A body of a loop or a branch, with its title and names.
 
     Attributes
     ----------

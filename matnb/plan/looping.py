@@ -569,7 +569,7 @@ class _Rows:
 
 
 class Alignment:
-    """The cuts that dense arrays of a loop take over from its heaviest array of as many rows.
+    """The cuts that a loop's dense arrays take over from its heaviest array of the same length.
 
     Sparse arrays decide before dense ones, since what they are multiplied with should lie as their rows do.
 
@@ -637,7 +637,7 @@ def _weight(one: tuple[Expr, StoredArray]) -> tuple[bool, int]:
 
 
 def write_aligned(node: Expr, layout: Layout, writer: PlanWriter) -> Registers:
-    """Write the tasks that lay an array out anew, and return the slots of its blocks, each on its owner."""
+    """Write the tasks that repartition an array, and return the slots of its blocks, each on its owner."""
     array = writer.registers[node]
     if array.layout == layout:
         return array.keys

@@ -315,7 +315,7 @@ class PlanCache:
         chooses: Callable[[Expr, int, int], bool],
         fits: Callable[[PlanResult], bool],
     ) -> PlanResult:
-        """Return a plan of an earlier run with the expressions of this one, or one made anew.
+        """Return a cached plan with this run's expressions, or make a new one.
 
         Parameters
         ----------

@@ -31,7 +31,7 @@ _ZERO_MAKERS = {"subtract", "multiply", "bitwise_xor", "logical_xor"}
 
 
 class StructuralKey(NamedTuple):
-    """What a run is asked for; ``key`` distinguishes it from others.
+    """The form of a request; ``key`` is its cache key.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ def structural_key(
     with_numbers: bool = False,
     counts: Hashable = (),
 ) -> StructuralKey:
-    """Return the form of what is asked for.
+    """Return the form of a request.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ class LearnedCosts:
         self._least_seconds = seconds
 
     def learn(self, seconds: float, moved_bytes: float) -> None:
-        """Take what moving so many bytes took: half of what was not expected of it is believed."""
+        """Learn from the seconds that moving some bytes took, moving halfway to them from the old estimate."""
         fixed, rate = self._learned.fixed_seconds, self._learned.bytes_per_second
         if moved_bytes < fixed * rate:
             fixed += (seconds - moved_bytes / rate - fixed) / 2

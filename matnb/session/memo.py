@@ -174,7 +174,7 @@ class Memo:
     # before a run
 
     def recall(self, roots: Mapping[str, Expr], fetch: Collection[str]) -> dict[str, Block]:
-        """Return the values of roots that need no run; make sure that others find what is remembered.
+        """Return the values of roots that need no run, and reload remembered results that the run reads.
 
         From the roots down, small values and what is on disk are put on the workers where the run would read
         them and no array is there.
@@ -192,7 +192,7 @@ class Memo:
     def bring(
         self, roots: Iterable[Expr], asked: Collection[Expr] = (), looked_at: Iterable[Expr] = ()
     ) -> bool:
-        """Put what is remembered on the workers, where a run over the roots reads it; return whether it did.
+        """Reload remembered results that a run over the roots reads; return whether any were loaded.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ class Memo:
                 self._hits[entry] = self._hits.get(entry, 0) + 1
 
     def replaced(self, old: Entry, new: Entry) -> None:
-        """Go on with an array that was laid out anew, as what it was."""
+        """Keep the memo entry of an array that was repartitioned."""
         if old in self._texts:
             self._texts[new] = self._texts.pop(old)
         if old in self._hits:

@@ -334,18 +334,18 @@ class Planner:
         return {number: limit for number, limit in found.items() if limit}
 
     def left(self) -> dict[int, int]:
-        """Return what each worker whose memory has a limit has left of it beside what is stored."""
+        """Return the memory that each worker with a limit has left beside its stored arrays."""
         held = self._with_ahead(self._store.bytes_by_owner())
         return {number: max(0, limit - held.get(number, 0)) for number, limit in self.limits().items()}
 
     def fits(self, peaks: Mapping[int, int]) -> bool:
-        """Return whether each worker has so much memory in addition to what is stored."""
+        """Return whether each worker has this much memory free beside its stored arrays."""
         return not self._lacking(peaks, self._with_ahead(self._store.bytes_by_owner()))
 
     def check_peaks(
         self, peaks: Mapping[int, int], needed: Collection[Expr], least: Mapping[int, int] | None = None
     ) -> None:
-        """Make room for so much memory on each worker, beside what is ``needed``, or refuse it.
+        """Make room for the peak of each worker without evicting what is ``needed``, or refuse the plan.
 
         Where there is room for the ``least`` that may be needed, it is not refused.
 

@@ -130,7 +130,7 @@ class Balancer:
         return found
 
     def before_run(self, plan: Plan) -> bool:
-        """Lay stored arrays out anew that an ordinary run is about to read, by what earlier ones took.
+        """Repartition stored arrays that an ordinary run is about to read, by the times of earlier runs.
 
         Where its last bits may follow the cuts, arrays that were cut by times get cuts from counts instead.
         Returns whether it has to be planned anew; errors as of :meth:`prepare`.
@@ -196,7 +196,7 @@ class Balancer:
                 self.decider.tell_gain(state, 0.0)
 
     def ask_now(self) -> tuple[Decision, ...]:
-        """Repartition every stored sparse array that is badly cut by what is known; return the decisions."""
+        """Repartition the stored sparse arrays that known times show to be badly cut; return the decisions."""
         self._planner.drop_dead()
         entries = {node: entry for entry, node in self._store.named().items()}
         decisions = []
@@ -211,7 +211,7 @@ class Balancer:
     # what a user asks for
 
     def repartition(self, node: Expr, parts: tuple[int, ...] | Grid | None) -> None:
-        """Cut a stored array anew, and with it those that are to lie as it does.
+        """Repartition a stored array, and with it the arrays that are kept aligned with it.
 
         Parameters
         ----------

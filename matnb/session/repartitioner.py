@@ -37,7 +37,7 @@ _HISTOGRAM_BINS = 256
 
 @dataclass(frozen=True)
 class Repartition:
-    """What laying arrays out anew gave.
+    """The outcome of repartitioning arrays.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Repartition:
 
 @dataclass(frozen=True)
 class _NewBlock:
-    """A block that is made anew, by moves from old ones."""
+    """A block of the new layout, and the moves from old blocks that make it."""
 
     region: Region
     owner: int
@@ -162,7 +162,7 @@ _MadeBlocks: TypeAlias = dict[
 
 
 class Repartitioner:
-    """Lays stored arrays out anew.
+    """Repartitions stored arrays.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class Repartitioner:
     def repartition(
         self, arrays: Mapping[Expr, tuple[Entry, Layout]], profiles: Mapping[Expr, Profile] | None = None
     ) -> Repartition:
-        """Lay arrays out anew, in bounded batches; nothing is changed until all is there.
+        """Repartition arrays in bounded batches; the old layouts stay until all new blocks exist.
 
         A block whose part of the array and whose owner stay is kept as it is.
 

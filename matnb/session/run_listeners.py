@@ -14,7 +14,7 @@ from matnb.registration import Registry
 
 
 class RunListener(Protocol):
-    """What is told of each run of a session."""
+    """Notified about each run of a session."""
 
     def note(self, plan: Plan, timed: Sequence[TaskTimed]) -> None:
         """Take what a run's tasks took."""

@@ -188,7 +188,7 @@ def check_finite(part: RowPart) -> None:
 
 @dataclass
 class Demand:
-    """How many rows whoever reads would take next; None while that is not known. Others are taken too."""
+    """How many rows the reader wants next; None if unknown. A part may have another number of rows."""
 
     rows: int | None = None
 

@@ -178,7 +178,7 @@ def _cancelled() -> CellCancelled:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Let no further interrupt end what is done inside, such as cleaning up after one; it is forgotten."""
+    """Ignore further interrupts while the code inside runs, such as the cleaning up after one."""
     before = signal.getsignal(signal.SIGINT) if _is_main() else None
     if before is None:  # interrupts come to other threads, or to somebody who is not Python
         yield
@@ -192,7 +192,7 @@ def undisturbed() -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Let an interrupt wait until what is done inside is done: what is short and must not be half done.
+    """Defer an interrupt until the code inside has run: what is short and must not be half done.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def deferred() -> Iterator[None]:
 
 @contextmanager
 def not_deferred() -> Iterator[None]:
-    """Let an interrupt end at once what is done inside, though it is a part of what is :func:`deferred`."""
+    """Let an interrupt cancel the code inside at once, even within :func:`deferred`."""
     note = signal.getsignal(signal.SIGINT) if _is_main() else None
     if not isinstance(note, _Note) or note.has_come:  # who was asked to end is asked once
         yield

@@ -297,7 +297,7 @@ class DaskCluster:
             self.client.subscribe_topic(self.client.id, self._hear)
 
     def leave_nothing_of(self, prefix: str) -> None:
-        """Have a scheduler of others take away what is called so, should this process die."""
+        """Have another user's scheduler remove everything of this name, should this process die."""
         if not self.owned:
             self._prefixes.append(prefix)
             self._say_farewell(prefix)

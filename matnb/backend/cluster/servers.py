@@ -136,7 +136,7 @@ class LocalNanny(Nanny):  # type: ignore[misc]  # it has no types
         self.env = {**self.env, **_ONE_LIBRARY_THREAD}
 
     async def instantiate(self) -> Status:
-        """Start the worker process, the first time or again; one that is killed at first is started anew."""
+        """Start or restart the worker process; one that is killed while it starts is started again."""
         status = await self._instantiate()
         tries = 1
         while self.status == Status.init and self._was_killed and tries < _START_TRIES:

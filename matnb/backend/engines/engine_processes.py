@@ -27,7 +27,7 @@ from matnb.program.plan import Plan, Slot, Task
 
 @dataclass(frozen=True)
 class _Split:
-    """What each worker does of a plan by itself, and what is made of that in this process.
+    """The part of a plan that each worker runs alone, and how this process combines their results.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class ProcessEngine(PlanEngine):
         fetch: Sequence[Slot] = (),
         hold: Sequence[Slot] = (),
     ) -> Outcome:
-        """Run a plan; of values that are small only what is fetched stays."""
+        """Run a plan; of small values only the fetched ones are kept."""
         leaves_nothing = not (hold or self._wants_tasks()) and _leaves_nothing(plan, fetch)
         split = plan.found.get("split") if leaves_nothing else None
         try:

@@ -67,7 +67,7 @@ def few_values(
 def few_values_here(
     wanted: Sequence[tuple[str, FewValues]], dask_worker: Any
 ) -> Mapping[tuple[str, FewValues], RegionValues]:
-    """Return what is wanted of those blocks that this worker has in memory, by key and wish."""
+    """Return the requested values of the blocks that are in this worker's memory, by key and request."""
     data = getattr(dask_worker.data, "fast", dask_worker.data)  # nothing is read from disk for it
     return {(key, one): few_of(data[key], one) for key, one in wanted if key in data}
 

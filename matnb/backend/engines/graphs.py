@@ -72,7 +72,7 @@ def reference_to(kept: BlockRef) -> TaskRef | LocalRef:
 
 
 def graph_of(run: PlanRun, there: Mapping[Slot, BlockRef]) -> DaskGraph:
-    """Return the graph of a run, of what is there already or was sent before."""
+    """Return the graph of a run over blocks that are resident or were sent before."""
     plan = run.plan
     inline = inline_blocks(plan)
     named = {task.key: f"{run.run_id}-{task.key}" for task in plan.tasks}

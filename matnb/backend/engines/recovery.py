@@ -63,7 +63,7 @@ class KeptStates:
         return tuple(one.epoch for one in self._gatherings)
 
     def go_on(self, resume: Resume | None) -> tuple[int, ...]:
-        """Return the gatherings that are continued from a state; those of other loops are left behind."""
+        """Return the gatherings to resume from a checkpoint; the gatherings of other loops are dropped."""
         if resume is None or resume.epoch not in self.epochs:
             self._gatherings.clear()
         return self.epochs

@@ -139,7 +139,7 @@ class SamplingPlugin(WorkerPlugin):  # type: ignore[misc]  # it has no types
 
 
 class _Read:
-    """Kernel seconds of a run by kind, of so many of its tasks."""
+    """Kernel seconds of a run by kind, for the tasks that were read so far."""
 
     __slots__ = ("_by_kind", "_num_read")
 
@@ -209,7 +209,7 @@ class Telemetry:
         self._install()
 
     def end(self) -> None:
-        """Tell what is still to be told, and have the workers tell no more."""
+        """Report what is pending, and stop the workers' reports."""
         if not self._is_on:
             return
         self.flush()
@@ -394,7 +394,7 @@ class Telemetry:
 
 
 class _UnsentSeconds:
-    """Kernel seconds of a worker since a time of the clock, not told yet."""
+    """Kernel seconds of a worker since a time of the clock, not reported yet."""
 
     __slots__ = ("by_kind", "since")
 
@@ -403,7 +403,7 @@ class _UnsentSeconds:
 
 
 class _RunTelemetry:
-    """A run under way: what each worker has told of it, and when."""
+    """A run in progress: what each worker has reported about it, and when."""
 
     __slots__ = ("begin", "last", "run_id", "so_far", "told")
 

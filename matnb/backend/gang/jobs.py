@@ -71,7 +71,7 @@ class TaskJob:
         self.begin(None)
 
     def begin(self, prepared: ReadyTask | None) -> None:
-        """Begin anew, with the rest of the task made ready; None lets go of what that keeps."""
+        """Reset the measurements, with the rest of the task prepared; None releases that."""
         self.prepared = prepared
         self.form: tuple[tuple[int, ...], np.dtype] | None = None  # the last value's, where it was dense
         self.num_runs = 0
@@ -208,7 +208,7 @@ class MemberProgram:
         self._crew: ThreadPool | None = None
 
     def begin(self, prepare: Callable[[Task], ReadyTask], crew: ThreadPool) -> None:
-        """Make all tasks ready to run, those of the last run again; nobody else may run them meanwhile."""
+        """Make all tasks ready to run, reusing the last run's; no other thread may run them meanwhile."""
         self._crew = crew
         for number, job in enumerate(self.jobs):
             if job.rest is None:

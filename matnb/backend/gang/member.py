@@ -158,7 +158,7 @@ class MemberRegisters:
         return Signal(word, None)
 
     def hear(self, word: Signal) -> Any:
-        """Return what a member told, when it is here."""
+        """Return the value that a member broadcast, once it has arrived."""
         return word.value if word.tag is None else self.wait(word.tag)
 
     def wait(self, tag: Tag) -> Any:

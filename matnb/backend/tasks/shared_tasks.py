@@ -115,7 +115,7 @@ class TaskGraph:
 
     @classmethod
     def borrowed(cls, plan: Plan) -> TaskGraph:
-        """Return what an earlier run of a plan left, which nobody else has then, or one made anew."""
+        """Take over the tasks that an earlier run of a plan left, or make new ones."""
         found = plan.found.pop("graph", None)
         if isinstance(found, cls) and found._of is plan.tasks:
             return found

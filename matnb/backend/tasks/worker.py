@@ -216,7 +216,7 @@ def num_done() -> int | None:
 def timed_now(
     session: str,
 ) -> tuple[dict[tuple[str, int], tuple[list[TaskTimed], int]], list[tuple[str, int, str, float]]]:
-    """Return what is under way in this process, of a session's runs.
+    """Return the tasks of a session's runs that are in progress in this process.
 
     Returns
     -------

@@ -53,7 +53,7 @@ class LearnedCosts:
         self._least_seconds = seconds
 
     def learn(self, seconds: float, moved_bytes: float) -> None:
-        """Learn from the seconds that moving some bytes took, moving halfway to them from the old estimate."""
+        """Learn from the seconds that moving some bytes took, halfway from the old estimate to them."""
         fixed, rate = self._learned.fixed_seconds, self._learned.bytes_per_second
         if moved_bytes < fixed * rate:
             fixed += (seconds - moved_bytes / rate - fixed) / 2

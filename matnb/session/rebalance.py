@@ -196,7 +196,7 @@ class Balancer:
                 self.decider.tell_gain(state, 0.0)
 
     def ask_now(self) -> tuple[Decision, ...]:
-        """Repartition the stored sparse arrays that known times show to be badly cut; return the decisions."""
+        """Repartition the stored sparse arrays that measured times show badly cut; return the decisions."""
         self._planner.drop_dead()
         entries = {node: entry for entry, node in self._store.named().items()}
         decisions = []

@@ -54,7 +54,7 @@ class TasksFinished:
 
 @dataclass(frozen=True)
 class WorkersLost:
-    """Workers died during a run, which was laid out anew over the others."""
+    """Workers died during a run, which was planned again over the survivors."""
 
     run: str
     workers: tuple[int, ...]
@@ -204,7 +204,7 @@ class LoopFinished:
 
 @dataclass(frozen=True)
 class BlocksMoved:
-    """Arrays were laid out anew, together.
+    """Arrays were repartitioned together.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ def name_and_place(definition: object) -> str:
 
 
 class Registry(dict[_Key, _Value]):
-    """What is registered by name; a name that another definition has already is refused.
+    """Definitions by name; a name that is already taken is refused.
 
     The same definition may be registered again: the same object, or, as when a module is reloaded or a cell
     of a notebook runs again, what the same place defines now.

@@ -14,11 +14,11 @@ from written import written
 
 from matnb.backend.gang.iteration_boundary import Listener
 from matnb.backend.gang.mailbox import Keeper, Mailbox, Tag
-from matnb.backend.tasks.worker import Failed, Report, TaskFailed
+from matnb.backend.tasks.worker import Report, TaskFailed, TaskFailure
 from matnb.blocks.formats import Block, Csr, Dense, Empty, csr_block, freeze
 from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.program.kinds import PRODUCT
-from matnb.program.operators import Fused, Join, Multiply
+from matnb.program.operators import FusedKernel, Join, Multiply
 from matnb.program.plan import Step, Task
 from matnb.program.program import Batch, Iterate, Program
 
@@ -97,7 +97,7 @@ class Relay:
         for number in range(begin, self.rounds):
             mailbox.check()
             if self.raises_on == owner and number == 3:
-                raise TaskFailed(Failed("task", ValueError(f"on worker {owner}"), ""))
+                raise TaskFailed(TaskFailure("task", ValueError(f"on worker {owner}"), ""))
             if following != owner:
                 mailbox.post(following, (number, "x"), Dense(value))
                 value = inbox.take((number, "x")).values
@@ -236,7 +236,7 @@ def power_program(
     held: dict[str, int] = {"limit": owners[-1]}
     given: dict[str, Block] = {"limit": Dense(np.array(count))}
     join = Join(tuple((int(start),) for start in cuts[:-1]), (size,), dtype, False)
-    half = Fused((Link("multiply", (dtype, dtype), dtype, 0, False, (0, 1)),))
+    half = FusedKernel((Link("multiply", (dtype, dtype), dtype, 0, False, (0, 1)),))
     tasks: list[Task] = []
     for place, owner in enumerate(owners):
         given[f"A{place}"] = csr_block(matrix[cuts[place] : cuts[place + 1]])

@@ -28,7 +28,7 @@ from matnb.location import Location
 from matnb.ops.selecting import Compress
 from matnb.pictures.graph import graph_text
 from matnb.plan.measured import Measures
-from matnb.program.plan import Stored
+from matnb.program.plan import StoredArray
 from matnb.session.inspect import Looker
 from matnb.session.planning import Planner
 
@@ -68,13 +68,13 @@ class Desk:
     def lay(self, array: DistArray, layout: Layout) -> None:
         """Make believe that an array is on the workers, in a layout of its own."""
         self.handles.append(array)
-        stored = self._named(Stored(layout, tuple(range(layout.grid.num_blocks))))
+        stored = self._named(StoredArray(layout, tuple(range(layout.grid.num_blocks))))
         self.store.add(array.expression, Entry(self._counted(array.expression, stored), ()))
 
-    def _named(self, array: Stored) -> Stored:
+    def _named(self, array: StoredArray) -> StoredArray:
         return replace(array, keys=tuple(f"there-{len(self.handles)}-{key}" for key in array.keys))
 
-    def _counted(self, node: Expr, stored: Stored) -> Stored:
+    def _counted(self, node: Expr, stored: StoredArray) -> StoredArray:
         sizes = [
             int(np.prod([stop - start for start, stop in region])) for region in stored.layout.grid.regions()
         ]

@@ -15,7 +15,7 @@ from matnb.blocks.formats import Block, Dense, Empty, csr_block, to_numpy
 from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.blocks.kernels.elementwise.one_pass import Share
 from matnb.program.kinds import MAP
-from matnb.program.operators import Finish, Fused, Join, Multiply, Operator
+from matnb.program.operators import Finish, FusedKernel, Join, Multiply, Operator
 from matnb.program.plan import Step, Task
 from matnb.program.program import Batch, Iterate, Program
 
@@ -37,9 +37,9 @@ class Functional:
         return registers[-1]
 
 
-def apply(name: str, *dtypes: np.dtype, dtype: np.dtype = FLOAT) -> Fused:
+def apply(name: str, *dtypes: np.dtype, dtype: np.dtype = FLOAT) -> FusedKernel:
     inputs = dtypes or (FLOAT, FLOAT)
-    return Fused((Link(name, inputs, dtype, 0, False, tuple(range(len(inputs)))),))
+    return FusedKernel((Link(name, inputs, dtype, 0, False, tuple(range(len(inputs)))),))
 
 
 def constant(value: float, dtype: np.dtype = FLOAT) -> Operator:
@@ -97,7 +97,7 @@ class Ranks:
             tasks.append(task(f"y{number}", owner, inputs, *steps, *more))
         for number, owner in enumerate(owners):
             distance = (apply("subtract"), (0, 1)), (apply("absolute", FLOAT), (2,))
-            partial = (Fused((), (Share(0, "sum", (0,), FLOAT, 0, int(self.cuts[number])),)), (3,))
+            partial = (FusedKernel((), (Share(0, "sum", (0,), FLOAT, 0, int(self.cuts[number])),)), (3,))
             tasks.append(task(f"share{number}", owner, [f"y{number}", f"x{number}"], *distance, partial))
         ranges = tuple((int(a), int(b)) for a, b in zip(self.cuts, self.cuts[1:], strict=False))
         finish = Finish("sum", (0,), False, FLOAT, 0, ranges)

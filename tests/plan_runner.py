@@ -11,7 +11,7 @@ from matnb.blocks.grid import region_shape
 from matnb.blocks.kernels.shaping.shaping import join
 from matnb.expr.nodes import Expr
 from matnb.program.operators import Multiply
-from matnb.program.plan import Plan, Slot, Stored, Task
+from matnb.program.plan import Plan, Slot, StoredArray, Task
 from matnb.program.program import Action, Batch, Branch, Iterate, Program, Registers
 from matnb.testing.ops import ONE, THREE, run_by_hand, run_tasks
 
@@ -71,7 +71,9 @@ def _count(number: int) -> Dense:
     return Dense(np.array(number, np.int64))
 
 
-def given_to(plan: Plan, stored: Mapping[Expr, Stored], blocks: Mapping[str, Block]) -> dict[Slot, Block]:
+def given_to(
+    plan: Plan, stored: Mapping[Expr, StoredArray], blocks: Mapping[str, Block]
+) -> dict[Slot, Block]:
     """Return what a plan reads of stored arrays in its slots, from their blocks by names."""
     return {
         slot: blocks[name]
@@ -80,7 +82,7 @@ def given_to(plan: Plan, stored: Mapping[Expr, Stored], blocks: Mapping[str, Blo
     }
 
 
-def whole(node: Expr, array: Stored, values: Mapping[Slot, Block]) -> np.ndarray:
+def whole(node: Expr, array: StoredArray, values: Mapping[Slot, Block]) -> np.ndarray:
     """Put the blocks of an array together, checking that each has its region's shape and its dtype."""
     parts = []
     for key, region in zip(array.keys, array.layout.grid.regions(), strict=True):

@@ -29,10 +29,10 @@ class LocalBlock:
         _local_blocks[self.key] = self
 
 
-Kept: TypeAlias = Future | LocalBlock
+BlockRef: TypeAlias = Future | LocalBlock
 
 
-def names_of(kept: Sequence[Kept]) -> tuple[str, ...]:
+def names_of(kept: Sequence[BlockRef]) -> tuple[str, ...]:
     """Return the names of some blocks, which no others have."""
     return tuple(one.key for one in kept)
 

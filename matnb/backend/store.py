@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from weakref import WeakKeyDictionary, ref
 
-from matnb.backend.kept import Kept
+from matnb.backend.kept import BlockRef
 from matnb.expr.nodes import Expr
 from matnb.expr.retention import is_read_column
-from matnb.program.plan import Stored
+from matnb.program.plan import StoredArray
 
 
-class Hiding(Protocol):
+class HidesArrays(Protocol):
     """Which arrays are not found though they are here."""
 
     def __contains__(self, node: object) -> bool:
@@ -40,8 +40,8 @@ class Entry:
         Of what a user gave, whether there is a copy that takes no memory, from which it is sent again.
     """
 
-    stored: Stored
-    futures: tuple[Kept, ...]
+    stored: StoredArray
+    futures: tuple[BlockRef, ...]
     seconds: float = 0.0
     depth: int = 0
     may_go: bool = False
@@ -53,7 +53,7 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False)
-class _Keeping:
+class _StoreRecord:
     entry: Entry
     # Kept while there is a handle, so that it is the same object when it is written again; an array without
     # one must not keep alive what it was made from. A column of a file does not keep itself alive either.
@@ -112,9 +112,9 @@ class Store:
         Returns which arrays what runs now, on the thread that asks, is not to find; None for no arrays.
     """
 
-    def __init__(self, hiding: Callable[[], Hiding | None] = lambda: None) -> None:
+    def __init__(self, hiding: Callable[[], HidesArrays | None] = lambda: None) -> None:
         self._hiding = hiding
-        self._kept: dict[bytes, _Keeping] = {}  # changed by _keep and _let_go alone
+        self._kept: dict[bytes, _StoreRecord] = {}  # changed by _keep and _let_go alone
         self._tally = _Tally()  # of what is in there
         self._given: WeakKeyDictionary[Expr, Entry] = WeakKeyDictionary()
         self._has_given = False  # or had: a weak table is asked dearly, and few sessions have anything in it
@@ -139,7 +139,7 @@ class Store:
             before = self._kept.get(node.digest)
             second = second and (before is None or before.second or before.entry is not entry)
             held = ref(node) if is_read_column(node) else node
-            self._keep(node.digest, _Keeping(entry, held, owned, second))
+            self._keep(node.digest, _StoreRecord(entry, held, owned, second))
             if (hiding := self._hiding()) is not None:
                 hiding.added(node)
 
@@ -187,7 +187,7 @@ class Store:
             self._given[node], self._has_given = replace(entry, may_go=may_go), True
 
     def replace(self, old: Entry, new: Entry) -> None:
-        """Put an array that was laid out anew in the place of what it was, under all its names."""
+        """Replace an array by its repartitioned copy, under all its names."""
         with self._lock:
             for digest in tuple(self._tally.names.get(old, ())):
                 self._keep(digest, replace(self._kept[digest], entry=new))
@@ -202,8 +202,8 @@ class Store:
         with self._lock:
             self._pinned[node.digest] = node
 
-    def find(self, nodes: Iterable[Expr]) -> dict[Expr, Stored]:
-        """Return those of the expressions whose arrays are here."""
+    def find(self, nodes: Iterable[Expr]) -> dict[Expr, StoredArray]:
+        """Return the expressions whose arrays are resident."""
         with self._lock:
             found = {node: self.entry(node) for node in nodes}
             return {node: entry.stored for node, entry in found.items() if entry is not None}
@@ -215,7 +215,7 @@ class Store:
         )
 
     def entry(self, node: Expr) -> Entry | None:
-        """Return what is known of an array, or None."""
+        """Return the entry of an array, or None."""
         # Without the lock, as one table is read and then the other: it is asked some thirty times a run.
         kept = self._kept.get(node.digest)
         if kept is not None:
@@ -225,7 +225,7 @@ class Store:
         return self._given.get(node) if self._has_given else None
 
     def entry_named(self, digest: bytes) -> Entry | None:
-        """Return what is known of the array of an expression of this digest, or None."""
+        """Return the entry of the array whose expression has this digest, or None."""
         kept = self._kept.get(digest)
         return None if kept is None else kept.entry
 
@@ -371,12 +371,12 @@ class Store:
             return held
 
     def bytes_staying(self, needed: Collection[Expr]) -> dict[int, int]:
-        """Return the bytes that each worker holds of what is needed, and of what never gives way."""
+        """Return the bytes that each worker holds of arrays that are needed or are never evicted."""
         with self._lock:
             return _with_bytes({}, self._staying(needed))
 
     def drop_idle(self, needed: Collection[Expr]) -> None:
-        """Drop every array without a handle, but for those of the expressions that are needed."""
+        """Evict every array without a handle, unless its expression is needed."""
         with self._lock:
             for entry in self._idle.difference(self._staying(needed)):
                 self._drop(entry)
@@ -438,7 +438,7 @@ class Store:
         for digest in tuple(self._tally.names.get(entry, ())):
             self._let_go(digest)
 
-    def _keep(self, digest: bytes, keeping: _Keeping) -> None:
+    def _keep(self, digest: bytes, keeping: _StoreRecord) -> None:
         before = self._kept.get(digest)
         if before is None or before.entry is not keeping.entry:
             self._tally.add(keeping.entry, digest)

@@ -386,7 +386,7 @@ class BlockLoads:
 
     @property
     def num_iterations(self) -> int:
-        """Iterations that were measured since the beginning, by the worker that told least."""
+        """Iterations measured since the start, by the worker with the fewest reports."""
         return min((self._measured.get(owner, 0) for owner in self._cuts.owners), default=0)
 
     @property

@@ -401,11 +401,11 @@ class Replay:
     name = "replay"
 
     def __init__(self, trace: Trace) -> None:
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[str, _RepeatedDecisions] = {}
         for one in trace.passed:
             if one.decision.axis or one.decision.policy == "aligned":
                 continue  # no policy decides about these arrays
-            waiting = self._waiting.setdefault(one.decision.name, _Waiting(one.decision.name))
+            waiting = self._waiting.setdefault(one.decision.name, _RepeatedDecisions(one.decision.name))
             waiting.lengths.add(one.decision.after.cuts[-1])
             if one.decision.acts and one.decision.policy not in _NOT_REPEATED:
                 waiting.all.append(one.decision)
@@ -449,7 +449,7 @@ class Replay:
         waiting = self._about(situation)
         return math.inf if waiting is None else waiting.next_after(situation.name, situation.iteration)
 
-    def _about(self, situation: Situation) -> _Waiting | None:
+    def _about(self, situation: Situation) -> _RepeatedDecisions | None:
         if situation.name not in self._waiting and len(self._waiting) == 1:
             (only,) = self._waiting.values()
             is_free = not only.served and situation.cuts.cuts[-1] in only.lengths
@@ -476,7 +476,7 @@ class Replay:
 
 
 @dataclass
-class _Waiting:
+class _RepeatedDecisions:
     """Decisions about one name that are still to be repeated.
 
     Iterations begin again with every loop. Decisions of a later loop, whose iterations do not go on from

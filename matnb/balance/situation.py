@@ -43,7 +43,7 @@ class Profile:
         return np.interp(np.asarray(places, np.float64), self.places, self.entries)
 
     def weights(self, places: npt.ArrayLike, entry_seconds: float, row_seconds: float) -> Floats:
-        """Return the seconds before any places, where an entry and a row take so many."""
+        """Return the cumulative seconds before each place, given the seconds per entry and per row."""
         rows = np.asarray(places, np.float64)
         return self.before(rows) * min(entry_seconds, _MOST_SECONDS) + rows * min(row_seconds, _MOST_SECONDS)
 
@@ -56,7 +56,7 @@ class Costs:
     bytes_per_second: Rate
 
     def seconds(self, moved_bytes: float) -> float:
-        """Return what moving so many bytes should take."""
+        """Return the expected seconds to move some bytes."""
         return self.fixed_seconds + moved_bytes / self.bytes_per_second
 
 

@@ -28,7 +28,7 @@ MAX_CHARACTERS = 200_000_000
 
 @dataclass(frozen=True)
 class Times:
-    """What the blocks of some arrays took, as every worker had told it once more.
+    """Times of the blocks of some arrays, after every worker has reported once more.
 
     Attributes
     ----------

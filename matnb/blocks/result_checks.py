@@ -17,7 +17,7 @@ Value: TypeAlias = np.ndarray | sp.csr_array
 
 
 @dataclass(frozen=True)
-class Expected:
+class ReturnSpec:
     """What a function has to return.
 
     Attributes
@@ -34,13 +34,13 @@ class Expected:
 
 
 def run_checked(
-    values: Sequence[Any], kernel: Callable[..., object], parameters: tuple[object, ...], expected: Expected
+    values: Sequence[Any], kernel: Callable[..., object], parameters: tuple[object, ...], expected: ReturnSpec
 ) -> Any:
     """Run a kernel of another package, and return its value if it is what is expected."""
     return checked_block(kernel(values, *parameters), kernel, expected)
 
 
-def checked_block(value: object, function: Callable[..., object], expected: Expected) -> Any:
+def checked_block(value: object, function: Callable[..., object], expected: ReturnSpec) -> Any:
     """Return a block that a function returned; an element on its own becomes an array.
 
     Raises
@@ -65,7 +65,7 @@ def checked_block(value: object, function: Callable[..., object], expected: Expe
     return Empty(value.shape, value.dtype) if isinstance(value, Csr) and not value.nnz else value
 
 
-def checked_value(value: Any, function: Callable[..., object], expected: Expected) -> Value:
+def checked_value(value: Any, function: Callable[..., object], expected: ReturnSpec) -> Value:
     """Return what a meaning returned; an element on its own becomes an array. Errors as of checked_block."""
     if isinstance(value, np.generic):
         value = np.asarray(value)
@@ -125,7 +125,7 @@ def _shown(value: object) -> str:
 
 
 def _refused(
-    kind: type[ShapeError | DTypeError], expected: Expected, function: object, given: str, wanted: str
+    kind: type[ShapeError | DTypeError], expected: ReturnSpec, function: object, given: str, wanted: str
 ) -> MatnbError:
     error = kind(f"{expected.what} {name_and_place(function)} returned {given}, where {wanted} belongs")
     error.raised_at = written_at(function)

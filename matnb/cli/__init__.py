@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matnb.cli.compiling import compile_commonest
-from matnb.cli.execution import CellFailed, Closing, execute
+from matnb.cli.execution import CellFailed, KernelReport, execute
 from matnb.cli.page import find_browser, has_formulas, page_of, pdf_of, settle
 from matnb.cli.timings import measured, sidecar, timings_html
 from matnb.config import rebalance_of_reports
@@ -227,7 +227,7 @@ def run_notebook(
     *,
     record: Path | None = None,
     replay: Path | None = None,
-) -> tuple[NotebookNode, dict[str, float], Closing]:
+) -> tuple[NotebookNode, dict[str, float], KernelReport]:
     """Run a notebook in a fresh kernel; return it with outputs, its cells' seconds, and how it ended.
 
     Parameters are those of :func:`report`, and so is what is raised.

@@ -32,8 +32,8 @@ if "matnb" in sys.modules:
 
 
 @dataclass(frozen=True)
-class Closing:
-    """What was told.
+class KernelReport:
+    """What the notebook's kernel reported before it closed.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class CellFailed(MatnbError, RuntimeError):  # noqa: N818  it states an event
         self.args = (text,)
 
 
-def execute(book: NotebookNode, rebalance: str) -> tuple[dict[str, float], Closing]:
+def execute(book: NotebookNode, rebalance: str) -> tuple[dict[str, float], KernelReport]:
     """Run all cells in a kernel of this Python.
 
     Parameters
@@ -188,9 +188,9 @@ def execute(book: NotebookNode, rebalance: str) -> tuple[dict[str, float], Closi
     return seconds, _told(closing)
 
 
-def _told(closing: NotebookNode) -> Closing:
+def _told(closing: NotebookNode) -> KernelReport:
     told = [output.data[KIND] for output in closing.outputs if KIND in output.get("data", {})]
-    return Closing(**told[0]) if told else Closing()
+    return KernelReport(**told[0]) if told else KernelReport()
 
 
 def _place(book: NotebookNode, number: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from matnb.cli.execution import Closing
+from matnb.cli.execution import KernelReport
 from matnb.magics.summary import METADATA
 from matnb.pictures.escaping import escaped
 from matnb.pictures.quantities import bytes_text, seconds_text
@@ -52,7 +52,7 @@ def measured(book: NotebookNode, seconds: Mapping[str, float]) -> list[CellTimes
     return found
 
 
-def sidecar(cells: Sequence[CellTimes], closing: Closing) -> dict[str, object]:
+def sidecar(cells: Sequence[CellTimes], closing: KernelReport) -> dict[str, object]:
     """Return what the file beside a report holds."""
     return {
         "seconds": sum(one.seconds for one in cells),
@@ -61,7 +61,7 @@ def sidecar(cells: Sequence[CellTimes], closing: Closing) -> dict[str, object]:
     }
 
 
-def timings_html(cells: Sequence[CellTimes], closing: Closing) -> str:
+def timings_html(cells: Sequence[CellTimes], closing: KernelReport) -> str:
     """Return a section for the end of a page: seconds, imbalance and memory, and each worker's loads.
 
     It is different every time, so a report has it only where it is asked for.

@@ -36,10 +36,10 @@ def closed(
     given
         Expressions that the body is given anyway, first, constants too.
     """
-    return _Closing(roots, inside, own, num_own, given).result
+    return _ClosureConverter(roots, inside, own, num_own, given).result
 
 
-class _Closing:
+class _ClosureConverter:
     def __init__(
         self,
         roots: Sequence[Expr],

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _Node = TypeVar("_Node", bound="Expr")
 
 
-class Interned(type):
+class InterningType(type):
     """Makes equal expressions the same object, so that they are compared with ``is``.
 
     A node is looked up by its digest before it is made, and its fields are written here: recording an
@@ -45,7 +45,7 @@ class Interned(type):
             digest = _digest(form, values)
         except (TypeError, AttributeError) as error:
             raise _field_error(form, values) or error from None
-        kept = Interned._nodes.get(digest)
+        kept = InterningType._nodes.get(digest)
         node = None if kept is None else kept()
         if node is None:
             node = object.__new__(cls)
@@ -59,12 +59,12 @@ class Interned(type):
                 own["is_made_anew"] = True
             kept = _NodeRef(node, _forget)
             kept.digest = digest
-            with Interned._lock:
-                found = Interned._nodes.setdefault(digest, kept)
+            with InterningType._lock:
+                found = InterningType._nodes.setdefault(digest, kept)
                 if found is not kept:
                     other = found()
                     if other is None:
-                        Interned._nodes[digest] = kept
+                        InterningType._nodes[digest] = kept
                     else:
                         node = other
         return node  # type: ignore[return-value]  # of this class
@@ -78,9 +78,9 @@ class _NodeRef(ref["Expr"]):
 
 def _forget(kept: ref[Expr]) -> None:
     assert isinstance(kept, _NodeRef)
-    with Interned._lock:
-        if Interned._nodes.get(kept.digest) is kept:
-            del Interned._nodes[kept.digest]
+    with InterningType._lock:
+        if InterningType._nodes.get(kept.digest) is kept:
+            del InterningType._nodes[kept.digest]
 
 
 class NodeFields(NamedTuple):
@@ -151,7 +151,7 @@ _labels: dict[str, int] = {}  # how often a class of other packages was defined 
 
 def _type_text(kind: object) -> str:
     # With ``from __future__ import annotations`` it is a text already.
-    return f"{kind.__module__}.{kind.__qualname__}" if type(kind) is Interned else str(kind)
+    return f"{kind.__module__}.{kind.__qualname__}" if type(kind) is InterningType else str(kind)
 
 
 def _label_of(node_class: type[Expr]) -> str:
@@ -176,7 +176,7 @@ def _field_error(form: NodeFields, values: tuple[Hashable, ...]) -> DTypeError |
             return _not_a_tuple(form, inputs)
         operands += [(f"inputs[{place}]", one) for place, one in enumerate(inputs)]
     for name, value in operands:
-        if not isinstance(type(value), Interned):
+        if not isinstance(type(value), InterningType):
             return DTypeError(
                 f"{form.name}: {name} is of type {type(value).__name__}, where an expression belongs: give "
                 f"expression_of({name})"

@@ -16,7 +16,7 @@ from matnb.blocks.grid import Grid
 from matnb.blocks.kernels.elementwise.elementwise import zero_preserving
 from matnb.blocks.semiring import ANNIHILATORS, semiring_named
 from matnb.errors import ShapeError
-from matnb.expr.interning import Interned, node_fields
+from matnb.expr.interning import InterningType, node_fields
 from matnb.io.source import Source
 from matnb.registration import is_foreign
 
@@ -26,7 +26,7 @@ _dtype_text = cache(str)  # NumPy takes some microseconds to name a dtype
 
 
 @dataclass(frozen=True, eq=False)
-class Expr(metaclass=Interned):
+class Expr(metaclass=InterningType):
     """A node: an operation, its parameters and its operands.
 
     Attributes

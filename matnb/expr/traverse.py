@@ -164,10 +164,10 @@ def rewrite(
     hides
         False for a rule that looks at no operand's inside: it sees those that are known as they are.
     """
-    return _Rewriting(graph, rule, uses, downward, hides).run()
+    return _Rewriter(graph, rule, uses, downward, hides).run()
 
 
-class _Rewriting:
+class _Rewriter:
     # One rewriting. What is `done` has found its last form, and so have the operands of that.
 
     def __init__(self, graph: ExprGraph, rule: Rule, uses: Uses | None, downward: bool, hides: bool) -> None:

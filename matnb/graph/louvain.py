@@ -25,7 +25,7 @@ from matnb.tables.results import shows
 
 Level = tuple[DistArray, DistArray, DistArray]  # a graph of communities, each vertex's, their modularity
 # Communities now, the best ones, their modularity, and for how many rounds nothing was gained.
-Moved = tuple[DistArray, DistArray, DistArray, DistArray]
+MoveState = tuple[DistArray, DistArray, DistArray, DistArray]
 _MOST_ROUNDS, _QUIET_ROUNDS = 1000, 4
 
 
@@ -127,7 +127,7 @@ def louvain(
     def next_level(state: Level) -> Level:
         level, labels, value = state
 
-        def step(moved: Moved) -> Moved:
+        def step(moved: MoveState) -> MoveState:
             current, best, highest, quiet = moved
             current = move(level, current)
             reached = modularity_of(level, zeros(n), current, resolution)

@@ -231,7 +231,7 @@ def header_names(file: File, head: HeadLine, dialect: Dialect) -> tuple[str, ...
     return tuple(name if is_quoted else name.strip() for name, is_quoted in zip(names, starts, strict=True))
 
 
-class _Delimited(NamedTuple):
+class _DelimiterSplit(NamedTuple):
     """How a delimiter splits the head and the rows after it."""
 
     delimiter: str
@@ -265,7 +265,7 @@ def found_dialect(table: CsvTable, head: HeadLine) -> Dialect:
     rows = table.dialect.plain(data[: data.rfind(b"\n") + 1] if len(data) == WINDOW_BYTES else data)
     text = rows.decode(errors="replace")
     order = sorted(_DELIMITERS, key=lambda one: one != "\t") if ".tsv" in table.file.name else _DELIMITERS
-    splits = [_Delimited(one, _fields_of(head.text, one), _lengths(text, one)) for one in order]
+    splits = [_DelimiterSplit(one, _fields_of(head.text, one), _lengths(text, one)) for one in order]
     likely = [one for one in splits if one.width > 1 and one.share >= 0.5]
     exact = [one for one in likely if one.share == 1]
     if likely:
@@ -318,7 +318,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _check_one_column(file: File, head: HeadLine, splits: Sequence[_Delimited]) -> None:
+def _check_one_column(file: File, head: HeadLine, splits: Sequence[_DelimiterSplit]) -> None:
     # Refuse lines of which most are split alike, but the first one is not, and guesses at one column.
     lines = head.text.count("\n") or 1
     for one in splits:

@@ -67,7 +67,7 @@ class Facts(ReaderValue):
 
 
 @dataclass(frozen=True, eq=False)
-class GraphFound(ReaderValue):
+class EdgeListContext(ReaderValue):
     """What is known of the graph; ``ids`` are the vertices' in order, None where they are the numbers."""
 
     found: SourceFacts
@@ -203,7 +203,7 @@ class EdgeList(PlainSource):
             parsed.sources.size, loops.size, largest, ids, _distinct(loops), is_again, largest_else, times
         )
 
-    def merge(self, summaries: Sequence[Facts]) -> GraphFound:
+    def merge(self, summaries: Sequence[Facts]) -> EdgeListContext:
         """Return what is known of the graph; reads the file of its vertices."""
         listed = np.empty(0, np.int32) if self.vertices is None else read_vertices(self.vertices, self._limit)
         ids = None
@@ -226,7 +226,7 @@ class EdgeList(PlainSource):
             has_labels=ids is not None,
             edges=self._counts(summaries, num_vertices),
         )
-        return GraphFound(found, ids)
+        return EdgeListContext(found, ids)
 
     def _counts(self, summaries: Sequence[Facts], num_vertices: int) -> EdgeCounts:
         num_edges, num_loops = (
@@ -255,7 +255,7 @@ class EdgeList(PlainSource):
         first, last = min(low for low, _ in found), max(high for _, high in found)
         return (int(first), int(last)) if _is_narrow(first, last) else ()
 
-    def part(self, parsed: PieceEdges, context: GraphFound, region: Region) -> Entries:
+    def part(self, parsed: PieceEdges, context: EdgeListContext, region: Region) -> Entries:
         """Return the edges that lie in a region, both directions of undirected ones, with local positions."""
         mirror = 0 if self.directed else 1
         if context.ids is None:
@@ -278,11 +278,11 @@ class EdgeList(PlainSource):
             chosen |= image
         return chosen
 
-    def assemble(self, parts: Sequence[Entries], context: GraphFound, region: Region) -> Block:
+    def assemble(self, parts: Sequence[Entries], context: EdgeListContext, region: Region) -> Block:
         """Return the block of a region."""
         return block_of(parts, region, _FLOAT, self.duplicates)
 
-    def labels(self, context: GraphFound, start: int, stop: int) -> Block:
+    def labels(self, context: EdgeListContext, start: int, stop: int) -> Block:
         """Return the ids of a range of vertices."""
         if context.ids is None:
             return super().labels(context, start, stop)

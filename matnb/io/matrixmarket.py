@@ -76,7 +76,7 @@ class EntryCounts:
 
 
 @dataclass(frozen=True)
-class Checked:
+class MatrixMarketContext:
     """What is known of the array, and the number of the first value in each piece."""
 
     found: SourceFacts
@@ -177,7 +177,7 @@ class MatrixMarket(PlainSource):
         num_images = int(np.count_nonzero(listed.rows != listed.columns)) if self.header.mirror else 0
         return EntryCounts(number, listed.rows.size, num_images)
 
-    def merge(self, summaries: Sequence[EntryCounts]) -> Checked:
+    def merge(self, summaries: Sequence[EntryCounts]) -> MatrixMarketContext:
         """Return what is known of the array, if there are as many entries as the header says."""
         num_listed = sum(counts.num_listed for counts in summaries)
         if num_listed != self.header.num_listed:
@@ -192,14 +192,16 @@ class MatrixMarket(PlainSource):
             pattern=self.header.field == "pattern",
             nnz=prod(self.header.shape) if is_array else nnz,
         )
-        return Checked(found, tuple(firsts.tolist()))
+        return MatrixMarketContext(found, tuple(firsts.tolist()))
 
     def _wrong_count(self, counted: str) -> FileFormatError:
         return self.file.error(
             f"{counted} entries where the header says {self.header.num_listed}: truncated, or another header"
         )
 
-    def part(self, parsed: tuple[int, Entries | ArrayElements], context: Checked, region: Region) -> Entries:
+    def part(
+        self, parsed: tuple[int, Entries | ArrayElements], context: MatrixMarketContext, region: Region
+    ) -> Entries:
         """Return the entries that lie in a region, mirror images too, with local positions."""
         number, listed = parsed
         if isinstance(listed, ArrayElements):
@@ -223,7 +225,7 @@ class MatrixMarket(PlainSource):
             order += above[columns]
         return Entries(order.astype(np.int32), columns, values)
 
-    def assemble(self, parts: Sequence[Entries], context: Checked, region: Region) -> Block:
+    def assemble(self, parts: Sequence[Entries], context: MatrixMarketContext, region: Region) -> Block:
         """Return the block of a region; entries listed twice are summed."""
         if self.header.layout == "coordinate":
             return block_of(parts, region, self.header.dtype)

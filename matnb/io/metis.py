@@ -63,7 +63,7 @@ class LineCounts:
 
 
 @dataclass(frozen=True)
-class Numbered:
+class MetisContext:
     """What is known of the graph, and the first vertex of each piece."""
 
     found: SourceFacts
@@ -163,7 +163,7 @@ class Metis(PlainSource):
         """Return the counts of a piece."""
         return LineCounts(parsed.num_lines, parsed.num_last_blank, parsed.entries.rows.size)
 
-    def merge(self, summaries: Sequence[LineCounts]) -> Numbered:
+    def merge(self, summaries: Sequence[LineCounts]) -> MetisContext:
         """Return what is known of the graph, if it has as many vertices and edges as the header says."""
         header = self.header
         num_lines = sum(counts.num_lines for counts in summaries)
@@ -183,19 +183,19 @@ class Metis(PlainSource):
         firsts = np.cumsum([0, *(counts.num_lines for counts in summaries)])
         shape = (header.num_vertices, header.num_vertices)
         found = SourceFacts(shape, _FLOAT, sparse=True, pattern=not header.weighted, nnz=num_listed)
-        return Numbered(found, tuple(firsts.tolist()))
+        return MetisContext(found, tuple(firsts.tolist()))
 
     def _wrong_lines(self, counted: str) -> FileFormatError:
         return self.file.error(
             f"{counted} lines of vertices where the header says {self.header.num_vertices}"
         )
 
-    def part(self, parsed: Lists, context: Numbered, region: Region) -> MetisEntries:
+    def part(self, parsed: Lists, context: MetisContext, region: Region) -> MetisEntries:
         """Return the entries that lie in a region, and what the other ends of its edges say."""
         listed, mirrored = _both_ends(parsed, context.firsts[parsed.number], region)
         return MetisEntries(listed, fingerprint(mirrored))
 
-    def assemble(self, parts: Sequence[MetisEntries], context: Numbered, region: Region) -> Block:
+    def assemble(self, parts: Sequence[MetisEntries], context: MetisContext, region: Region) -> Block:
         """Return the block of a region, if its edges are listed once at both their ends."""
         here, there = (
             sum(one) % 2**64

@@ -52,7 +52,7 @@ class _Inside:
         return self._stream.seek(place)
 
 
-class _Stored(io.RawIOBase):
+class _UncompressedMember(io.RawIOBase):
     """A member that is not compressed, read to where it is wanted; its checksum is looked at as it ends."""
 
     def __init__(self, stream: IO[bytes], begin: int, member: zipfile.ZipInfo) -> None:
@@ -159,7 +159,7 @@ class Archive:
             if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & _ENCRYPTED:
                 yield header, stream
                 return
-            stored = _Stored(self._stream, self._begin_of(member), member)  # type: ignore[arg-type]
+            stored = _UncompressedMember(self._stream, self._begin_of(member), member)  # type: ignore[arg-type]
             stored.read(header.begin)
             yield header, stored  # type: ignore[misc]  # a raw stream is read as any binary file
 
@@ -251,7 +251,7 @@ class Blocks:
 
 
 @dataclass(frozen=True)
-class Saved(PlainSource):
+class SavedArray(PlainSource):
     """An array that matnb saved; ``grid`` is how it was cut then."""
 
     file: File
@@ -411,7 +411,7 @@ def _global_entries(block: SparseBlock, region: Region) -> Entries:
 
 def saved_labels(source: Source) -> npt.NDArray[np.generic] | None:
     """Return the labels that rows and columns had when a matrix was saved, None for another source."""
-    if not isinstance(source, Saved) or len(source.grid.shape) != 2:
+    if not isinstance(source, SavedArray) or len(source.grid.shape) != 2:
         return None
     with open_archive(source.file) as archive:
         if LABELS not in archive.names:
@@ -422,7 +422,7 @@ def saved_labels(source: Source) -> npt.NDArray[np.generic] | None:
         return archive.array(LABELS, _LABEL_KINDS)
 
 
-def open_saved(file: File, archive: Archive) -> Saved:
+def open_saved(file: File, archive: Archive) -> SavedArray:
     """Return the source of a file that matnb saved.
 
     Raises
@@ -453,10 +453,10 @@ def open_saved(file: File, archive: Archive) -> Saved:
     if sparse and (grid.ndim != 2 or max(grid.shape) > LARGEST_LENGTH):
         raise file.error(f"a sparse array of shape {grid.shape}")
     total = sum(nnz) if sparse else prod(grid.shape)
-    return Saved(file, grid, dtype.newbyteorder("="), sparse, pattern, total)
+    return SavedArray(file, grid, dtype.newbyteorder("="), sparse, pattern, total)
 
 
-def _saved_rows(file: File, archive: Archive) -> Saved:
+def _saved_rows(file: File, archive: Archive) -> SavedArray:
     # A sparse array in SciPy's layout.
     data, indices = archive.header("data"), archive.header("indices")
     shape, sums = archive.facts("shape"), archive.facts("sums")
@@ -478,7 +478,7 @@ def _saved_rows(file: File, archive: Archive) -> Saved:
     if not fits:
         raise file.error("members do not fit together: cuts, checksums, pointers, indices and values")
     dtype = data.dtype.newbyteorder("=")
-    return Saved(file, grid, dtype, True, bool(archive.flag("pattern")), data.shape[0], tuple(sums))
+    return SavedArray(file, grid, dtype, True, bool(archive.flag("pattern")), data.shape[0], tuple(sums))
 
 
 _FORMATS = ("csr", "csc", "coo", "bsr", "dia")

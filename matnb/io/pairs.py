@@ -58,7 +58,7 @@ class PairFacts:
 
 
 @dataclass(frozen=True)
-class PairsFound:
+class PairsContext:
     """What is known of the matrix: what its first column is written as, where pieces begin, and targets."""
 
     found: SourceFacts
@@ -171,7 +171,7 @@ class Pairs(PlainSource):
         lowest, highest = parsed.indices.min(initial=LARGEST_LENGTH), parsed.indices.max(initial=-1)
         return PairFacts(parsed.heads, parsed.indices.size, int(lowest), int(highest))
 
-    def merge(self, summaries: Sequence[PairFacts]) -> PairsFound:
+    def merge(self, summaries: Sequence[PairFacts]) -> PairsContext:
         """Return what is known of the matrix.
 
         Raises
@@ -195,7 +195,7 @@ class Pairs(PlainSource):
             has_labels=not self.documents,
             labels_dtype=_FLOAT,
         )
-        return PairsFound(found, base, tuple(firsts), heads)
+        return PairsContext(found, base, tuple(firsts), heads)
 
     def base_of(self, summaries: Sequence[PairFacts]) -> int:
         """Return what the first column is written as, 0 or 1: "auto" is 1 unless an index 0 occurs."""
@@ -203,17 +203,17 @@ class Pairs(PlainSource):
             return int(all(one.lowest > 0 for one in summaries))
         return 0 if self.zero_based else 1
 
-    def part(self, parsed: PairLines, context: PairsFound, region: Region) -> Entries:
+    def part(self, parsed: PairLines, context: PairsContext, region: Region) -> Entries:
         """Return the entries that lie in a region, with local positions."""
         first = context.firsts[parsed.number]
         rows = np.repeat(np.arange(first, first + parsed.counts.size, dtype=np.int32), parsed.counts)
         return entries_in(Entries(rows, parsed.indices - np.int32(context.base), parsed.values), region)
 
-    def assemble(self, parts: Sequence[Entries], context: PairsFound, region: Region) -> Block:
+    def assemble(self, parts: Sequence[Entries], context: PairsContext, region: Region) -> Block:
         """Return the block of a region; counts of a term listed twice are added."""
         return block_of(parts, region, self.dtype)
 
-    def labels(self, context: PairsFound, start: int, stop: int) -> Block:
+    def labels(self, context: PairsContext, start: int, stop: int) -> Block:
         """Return the targets of a range of rows."""
         return Dense(context.heads[start:stop])
 

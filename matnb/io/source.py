@@ -18,7 +18,7 @@ import numpy as np
 
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Region, region_shape
-from matnb.blocks.result_checks import Expected, checked_block
+from matnb.blocks.result_checks import ReturnSpec, checked_block
 from matnb.errors import FileFormatError, MatnbError, OptionError, UnsupportedError, suggestion
 from matnb.io.files import File, find_file
 from matnb.registration import Registry, is_foreign, name_and_place
@@ -514,7 +514,7 @@ def assemble_block(values: Sequence[Any], source: Source, region: Region) -> Blo
     block = source.assemble(parts, context, region)
     if is_foreign(type(source)):
         found = context.found
-        expected = Expected(repr(source), (region_shape(region), found.dtype, found.sparse))
+        expected = ReturnSpec(repr(source), (region_shape(region), found.dtype, found.sparse))
         block = checked_block(block, source.assemble, expected)
     return block
 

@@ -86,7 +86,7 @@ def checked_marks(decimal: object, thousands: object) -> Marks:
 
 
 @dataclass(frozen=True)
-class Missing:
+class NullTexts:
     """The texts that stand for no value.
 
     Attributes
@@ -121,10 +121,10 @@ class Missing:
 class MissingTexts:
     """What stands for no value in each column: of some by name, of all others alike."""
 
-    others: Missing = Missing()
-    by_name: tuple[tuple[str, Missing], ...] = ()
+    others: NullTexts = NullTexts()
+    by_name: tuple[tuple[str, NullTexts], ...] = ()
 
-    def of(self, name: str) -> Missing:
+    def of(self, name: str) -> NullTexts:
         """Return what stands for no value in a column."""
         return dict(self.by_name).get(name, self.others)
 
@@ -139,12 +139,12 @@ def missing_texts(na_values: NaValues, keep_default_na: bool, names: Sequence[st
     """
     defaults = NO_VALUE if keep_default_na else ()
     if not isinstance(na_values, Mapping):
-        return MissingTexts(Missing(defaults, _texts_of(na_values)))
+        return MissingTexts(NullTexts(defaults, _texts_of(na_values)))
     for name in na_values:
         if name not in names:
             raise OptionError(f"na_values: no column {name!r}; they are {', '.join(map(repr, names[:50]))}")
-    own = [(str(name), Missing(defaults, _texts_of(values))) for name, values in na_values.items()]
-    return MissingTexts(Missing(defaults), tuple(own))
+    own = [(str(name), NullTexts(defaults, _texts_of(values))) for name, values in na_values.items()]
+    return MissingTexts(NullTexts(defaults), tuple(own))
 
 
 def _texts_of(values: NaWord | Sequence[NaWord]) -> tuple[str, ...]:

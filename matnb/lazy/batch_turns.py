@@ -71,7 +71,7 @@ class BatchTurns:
             _in_turn.reset(token)
 
     def done(self, count: int, loss: float | None = None) -> None:
-        """Note that so many batches were gone through, and the mean loss of their rows."""
+        """Note that some batches are done, and the mean loss of their rows."""
         span = self.span
         rows = span.rows_done + count * span.rows
         more = {"start": span.start + count, "num_done": span.num_done + count, "rows_done": rows}

@@ -95,7 +95,7 @@ _looks_only: ContextVar[bool] = ContextVar("matnb_looks_only", default=False)
 
 @contextmanager
 def looking_only() -> Iterator[None]:
-    """Let what is shown inside compute nothing, though it be cheap."""
+    """While the code inside runs, displays compute nothing, not even cheap values."""
     token = _looks_only.set(True)
     try:
         yield

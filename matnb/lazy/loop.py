@@ -323,7 +323,7 @@ def iterate(
     ----------
     Modeled on ``jax.lax``'s scan, while_loop and cond: Bradbury et al., JAX, 2018.
     """
-    if isinstance(over, Streamed):
+    if isinstance(over, BatchStream):
         if reverse or batch is not None:
             raise OptionError("reverse= and batch= are for arrays: a source has its order and batch_size")
         return _streamed(step, state, over, epochs, until, max_iterations, collect)
@@ -359,7 +359,7 @@ class LoopPiece(NamedTuple):
 
 
 @runtime_checkable
-class Streamed(Protocol):
+class BatchStream(Protocol):
     """What is gone through piece by piece, such as a source of batches."""
 
     @property
@@ -381,7 +381,7 @@ class Streamed(Protocol):
 def _streamed(
     step: Callable[..., State],
     state: State,
-    over: Streamed,
+    over: BatchStream,
     epochs: int,
     until: Callable[[State, State], object] | None,
     max_iterations: object,

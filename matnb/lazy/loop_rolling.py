@@ -332,7 +332,7 @@ def _first_loop(
         if next(tries, None) is None:
             return None
         try:
-            return _Rolling(found, roots, known, live).new
+            return _LoopRoller(found, roots, known, live).new
         except _Refused:
             continue
     return None
@@ -369,7 +369,7 @@ def _is_heavy(node: Expr) -> bool:
     return type(node) not in _LIGHT or Reduce in map(type, node.operands)
 
 
-class _Rolling:
+class _LoopRoller:
     """One repetition made a loop, and what is made from it."""
 
     def __init__(

@@ -29,7 +29,7 @@ from matnb.lazy.evaluator import evaluator, shown
 from matnb.lazy.foreign_names import asks
 from matnb.lazy.tree import flatten, unflatten
 from matnb.learn.arguments import checked, names_of, weights_from
-from matnb.learn.named_arguments import Named, taking_same_arguments
+from matnb.learn.named_arguments import NamedArguments, taking_same_arguments
 from matnb.pictures.escaping import escaped, shortened
 from matnb.pictures.quantities import shape_text
 from matnb.tables.row_orders import check_rows_of
@@ -46,7 +46,7 @@ _BY_BATCHES = ways(
 )
 
 
-class Estimator(Named):
+class Estimator(NamedArguments):
     """Something that learns from data by ``fit``.
 
     Arguments of the constructor are kept as they are, under their names, and looked at by ``fit``. What was
@@ -126,10 +126,10 @@ class Estimator(Named):
     # What is pickled are the values of arrays, which lie on the workers of whoever reads it.
 
     def __getstate__(self) -> dict[str, Any]:
-        return self._mapped(vars(self), _Pickled.of)
+        return self._mapped(vars(self), _PickledValue.of)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(self._mapped(state, _Pickled.array_of))
+        vars(self).update(self._mapped(state, _PickledValue.array_of))
 
     def _mapped(self, state: dict[str, Any], fn: Callable[[Any], Any]) -> dict[str, Any]:
         # What was learned may be nested, as the parameters of a learner; arguments are as they were given.
@@ -294,7 +294,7 @@ def _looking_at_names(method: _Method) -> _Method:
 
 
 @dataclass(frozen=True)
-class _Pickled:
+class _PickledValue:
     """The value of an array, in a pickle."""
 
     value: Any

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self, TypeVar, cast
 from matnb.errors import OptionError, suggestion
 
 
-class Named:
+class NamedArguments:
     """What was made with arguments, which are its attributes of the same names."""
 
     def _names(self) -> Iterable[str]:
@@ -52,7 +52,7 @@ class Named:
         return changed
 
 
-class LearnerPart(Named):
+class LearnerPart(NamedArguments):
     """A frozen dataclass that is an argument of a learner: an optimizer, a regularizer, a mixin, a model."""
 
     def _names(self) -> Iterable[str]:

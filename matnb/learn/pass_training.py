@@ -12,7 +12,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray, zeros
 from matnb.lazy.functions.shaping import concatenate
 from matnb.lazy.loop import iterate
-from matnb.learn.optimize.conjugate_gradients import Heading
+from matnb.learn.optimize.conjugate_gradients import Direction
 from matnb.learn.optimize.lbfgs import REMEDY, best_of
 from matnb.learn.optimize.line_search import MOST_TRIALS, Point, first_bracket, is_settled, is_small, is_stuck
 from matnb.learn.optimize.optimizers import Parameters
@@ -187,7 +187,7 @@ class PassTraining(Training):
 
 def _search(kept: Any) -> PassSearch:
     point = Point(kept["x"], kept["loss"], kept["gradient"])
-    return PassSearch(point, Heading(kept["direction"], kept["slope"], kept["t"]), kept["bracket"])
+    return PassSearch(point, Direction(kept["direction"], kept["slope"], kept["t"]), kept["bracket"])
 
 
 def _vector(values: Parameters) -> DistArray:

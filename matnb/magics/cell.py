@@ -38,7 +38,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.evaluator import looking_only
 from matnb.lazy.loop_rolling import roll
 from matnb.lazy.recording import Recording, recording
-from matnb.magics.failures import ShownShortly
+from matnb.magics.failures import ShortTracebacks
 from matnb.magics.summary import show_recorded, show_run
 from matnb.nested import NestedArray
 from matnb.pictures.escaping import LONGEST_NAME, escaped, shortened
@@ -268,7 +268,7 @@ class Cell:
         """Run the cell and show what it gives."""
         chosen = self._chosen
         with (
-            ShownShortly(self._filename, self._shell),
+            ShortTracebacks(self._filename, self._shell),
             choosing(chosen.engine, chosen.remembers),
             # A terminal has a line of its own for all that runs.
             Progress(self._shell, self._live and hasattr(self._shell, "kernel")) as progress,

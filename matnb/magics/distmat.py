@@ -29,7 +29,7 @@ from matnb.health.doctor import Diagnosis, doctor
 from matnb.lazy.array import DistArray
 from matnb.magics import options
 from matnb.magics.cell import Cell, Progress, array_of
-from matnb.magics.failures import ShownShortly, leave_plain_cells, shorten_plain_cells
+from matnb.magics.failures import ShortTracebacks, leave_plain_cells, shorten_plain_cells
 from matnb.magics.options import CELL, COMMANDS, OptionParser
 from matnb.magics.summary import asked_text, session_bundle, setting_text, show_memo, status_text
 from matnb.pictures.escaping import LONGEST_NAME, shortened
@@ -220,7 +220,7 @@ class DistMatMagics(Magics):
                     self.names, self.values_of_cell = running.names, running.values
             return
         command, chosen = options.parse_line(line, namespace)
-        with ShownShortly(None, self.shell):
+        with ShortTracebacks(None, self.shell):
             self._do(command, chosen, namespace)
 
     distmat.__doc__ = f"Record matrix code in a cell and run it on workers.\n\n{options.help_text()}"

@@ -26,12 +26,12 @@ from matnb.errors import (
 from matnb.pictures.escaping import LONGEST_LINE, shortened
 
 HOOK = "_render_traceback_"  # what IPython asks an error for how it is to be shown
-_Shortened = MatnbError | MissingAttributeError | CellCancelled
+_ShortError = MatnbError | MissingAttributeError | CellCancelled
 # What was shown in a short form, and which: the next time that a cell asks it is the whole.
-_shown: WeakKeyDictionary[_Shortened, list[str]] = WeakKeyDictionary()
+_shown: WeakKeyDictionary[_ShortError, list[str]] = WeakKeyDictionary()
 
 
-class ShownShortly:
+class ShortTracebacks:
     """While the code inside runs, errors that pass get the short form in which IPython shows them, once.
 
     The whole traceback is what IPython shows when it is asked for the same error again, as ``%tb`` does.
@@ -83,7 +83,7 @@ def leave_plain_cells() -> None:
             delattr(kind, HOOK)
 
 
-def _render_plain(error: _Shortened, shell: InteractiveShell) -> list[str]:
+def _render_plain(error: _ShortError, shell: InteractiveShell) -> list[str]:
     if error not in _shown:
         if isinstance(error, CellCancelled):
             return _short(error, [f"CellCancelled: {error}"])
@@ -96,7 +96,7 @@ def _render_plain(error: _Shortened, shell: InteractiveShell) -> list[str]:
     return whole
 
 
-def _short(error: _Shortened, rows: list[str]) -> list[str]:
+def _short(error: _ShortError, rows: list[str]) -> list[str]:
     _shown[error] = rows
     return rows
 

@@ -22,7 +22,7 @@ from matnb.lazy.registry import writes
 from matnb.nested.array import NestedArray
 from matnb.nested.creation import unflatten
 from matnb.nested.deep import AnyNested, DeepNestedArray
-from matnb.nested.lists import ListsChunk, ListsFound, check_lists_target, open_lists, write_lists
+from matnb.nested.lists import ListColumnFacts, ListsChunk, check_lists_target, open_lists, write_lists
 from matnb.pictures.quantities import bytes_text
 from matnb.session.current import check_closed, current_session
 from matnb.session.files import loaded
@@ -75,7 +75,7 @@ def load(
     source = open_lists(path, column, kind)
 
     def arrays(found: SourceFacts) -> Sequence[Expr]:
-        assert isinstance(found, ListsFound), "what this source finds"
+        assert isinstance(found, ListColumnFacts), "what this source finds"
         lengths = [
             Load(source.lengths(level), "matrix", (count,), np.dtype(np.int64), False)
             for level, count in enumerate(found.num_lists)

@@ -57,7 +57,7 @@ class ListsFacts:
 
 
 @dataclass(frozen=True)
-class ListsFound(SourceFacts):
+class ListColumnFacts(SourceFacts):
     """What is known of a column of lists: of its values, and how many lists there are at each level."""
 
     num_lists: tuple[int, ...] = ()
@@ -73,7 +73,7 @@ class ListsContext:
         The number of the first list of each piece and level, and last the number of its first element.
     """
 
-    found: ListsFound
+    found: ListColumnFacts
     firsts: tuple[tuple[int, ...], ...]
 
 
@@ -222,7 +222,7 @@ class ListColumn(PlainSource):
         firsts = [np.cumsum([0, *own]).tolist() for own in sizes]
         *num_lists, num_values = (own[-1] for own in firsts)
         length = num_values if self.level is None else num_lists[self.level]
-        found = ListsFound((length,), self._dtype, False, num_lists=tuple(num_lists))
+        found = ListColumnFacts((length,), self._dtype, False, num_lists=tuple(num_lists))
         return ListsContext(found, tuple(map(tuple, firsts)))
 
     @property

@@ -36,7 +36,7 @@ Target = tuple[DistArray, DistArray]  # segments, and places in them
 
 
 def combine(array: NestedArray, target: object, monoid: object, counts: object, stable: bool) -> NestedArray:
-    """Return values brought to new places, those that meet combined by a monoid, as NestedArray.combine."""
+    """Return values moved to new places and combined by a monoid where they meet, as NestedArray.combine."""
     name = only_monoid(monoid, "combine")
     segments, places = _target(array, target, "combine")
     structure = _structure(segments, places, counts, "combine")
@@ -57,7 +57,7 @@ def combine(array: NestedArray, target: object, monoid: object, counts: object, 
 
 
 def shuffle(array: NestedArray, target: object, counts: object) -> NestedArray:
-    """Return values brought to new places, one to each, as NestedArray.shuffle has it."""
+    """Return values moved to new places, one to each, as NestedArray.shuffle does."""
     segments, places = _target(array, target, "shuffle")
     if segments.expression.free or places.expression.free:
         raise LoopBodyError(

@@ -224,7 +224,7 @@ def parsing_tasks(source: Source, workers: Workers, writer: PlanWriter) -> tuple
 
 
 @dataclass(frozen=True)
-class Reading:
+class SourceScan:
     """How a source is read through.
 
     Attributes
@@ -243,7 +243,7 @@ class Reading:
     slots: Slots
 
 
-def reading_plan(source: Source, workers: Workers) -> Reading:
+def reading_plan(source: Source, workers: Workers) -> SourceScan:
     """Return the plan that reads a source through."""
     slots = Slots()
     writer = PlanWriter({}, {}, {}, workers, slots)
@@ -252,4 +252,4 @@ def reading_plan(source: Source, workers: Workers) -> Reading:
     task.do(Run(found_in_source), task.read(merged))
     told = writer.add(task, writer.owner_of(merged), _FACTS, 64)
     slots.names.update(writer.names)
-    return Reading(writer.plan(()), (*parsed, merged), told, slots)
+    return SourceScan(writer.plan(()), (*parsed, merged), told, slots)

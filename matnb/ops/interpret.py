@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
 import numpy as np
 
-from matnb.blocks.result_checks import Expected, checked_value
+from matnb.blocks.result_checks import ReturnSpec, checked_value
 from matnb.expr.control import Body, Cond, Final, Loop
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
@@ -101,6 +101,6 @@ def _value(
     meaning = means.of(node)
     value = meaning(node, operands)
     if node.is_foreign:
-        expected = Expected(f"{type(node).__name__}: its meaning", (node.shape, node.dtype, node.sparse))
+        expected = ReturnSpec(f"{type(node).__name__}: its meaning", (node.shape, node.dtype, node.sparse))
         return checked_value(value, meaning, expected)
     return value

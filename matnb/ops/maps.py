@@ -29,7 +29,7 @@ from matnb.ops.registry import means
 from matnb.ops.slicing import is_cut_out, window_region
 from matnb.program.kinds import MAP, PRODUCT
 from matnb.program.matching import Product
-from matnb.program.operators import Constant, Fill, Fused, Make, Operator, Stretch
+from matnb.program.operators import Constant, Fill, FusedKernel, Make, Operator, Stretch
 from matnb.program.regions import operand_region, region_size
 from matnb.program.writer import PlanWriter, TaskWriter
 
@@ -468,7 +468,7 @@ def _operator(node: Expr, region: Region) -> Operator:
         case Elementwise(name, _, input_dtypes, element, output):
             operands = tuple(range(len(input_dtypes)))
             link = Link(name, input_dtypes, element, output, node.sparse, operands, node.drops_zeros)
-            return Fused((link,))
+            return FusedKernel((link,))
         case Broadcast():
             return Stretch(region_shape(region))
         case Create(creation) | Draw(creation):

@@ -129,7 +129,7 @@ def firsts_of(values: np.ndarray, count: int, is_largest: bool, is_places: bool)
 _PLACE_BYTES = 8
 _ARG_SORT_BYTES = 24  # an element: keys, and keys with places
 Kernel = Callable[..., Block]
-Sorted = list[tuple[Slot, int]]  # slots of sorted blocks, and their owners
+SortedBlocks = list[tuple[Slot, int]]  # slots of sorted blocks, and their owners
 
 
 @lowers(Sort, ArgSort)
@@ -222,15 +222,17 @@ def _firsts_bytes(node: TopK, region: Region) -> int:
     return ordering.firsts_record(node.operand.dtype).itemsize * region_size(region)
 
 
-def write_sorted(made: Expr, node: Expr, domain: Layout, writer: PlanWriter) -> Sorted:
+def write_sorted(made: Expr, node: Expr, domain: Layout, writer: PlanWriter) -> SortedBlocks:
     """Write the sorting of each block of a 1-D array, on the way to what is made of it."""
     return _write_blocks(made, node, domain, writer, ordering.sort, lambda start: (0,))
 
 
-def write_arg_sorted(made: Expr, node: Expr, domain: Layout, writer: PlanWriter) -> tuple[Sorted, Sorted]:
+def write_arg_sorted(
+    made: Expr, node: Expr, domain: Layout, writer: PlanWriter
+) -> tuple[SortedBlocks, SortedBlocks]:
     """Write for each block of a 1-D array the places of its elements in order, and these elements."""
     places = _write_blocks(made, node, domain, writer, ordering.arg_sort, lambda start: (0, start))
-    values: Sorted = []
+    values: SortedBlocks = []
     for region, (key, owner) in zip(domain.grid.regions(), places, strict=True):
         task = TaskWriter()
         block = writer.read(task, node, region, owner, alone=True)
@@ -247,8 +249,8 @@ def _write_blocks(
     writer: PlanWriter,
     kernel: Kernel,
     parameters: Callable[[int], tuple[Hashable, ...]],
-) -> Sorted:
-    found: Sorted = []
+) -> SortedBlocks:
+    found: SortedBlocks = []
     for region, owner in zip(domain.grid.regions(), domain.owners, strict=True):
         task = TaskWriter()
         block = writer.read(task, node, region, owner, alone=True)
@@ -279,7 +281,7 @@ class PartsWriter:
         self,
         made: Expr,
         node: Expr,
-        values: Sorted,
+        values: SortedBlocks,
         cuts: tuple[int, ...],
         writer: PlanWriter,
         piece: Kernel = ordering.piece,
@@ -291,7 +293,7 @@ class PartsWriter:
         self,
         block: BlockTask,
         kernel: Kernel,
-        blocks: Sequence[Sorted],
+        blocks: Sequence[SortedBlocks],
         parameters: tuple[Hashable, ...] = (),
         reads_splits: bool = False,
     ) -> None:

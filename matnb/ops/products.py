@@ -34,13 +34,13 @@ from matnb.ops.registry import means
 from matnb.program.kinds import ACCUMULATE, CUT, EXCHANGE, MOVE, PRODUCT, PRODUCT_AT_ENTRIES, Kind
 from matnb.program.matching import Product
 from matnb.program.operators import (
+    MaskedMultiply,
+    MaskedSum,
     Multiply,
-    MultiplyMasked,
     Operator,
     Push,
     PutTogether,
     Run,
-    SumMasked,
 )
 from matnb.program.place import SMALL_BYTES, default_layout, laid_out
 from matnb.program.plan import MANY_WORKERS, Slot, Workers
@@ -370,10 +370,10 @@ def _inner_parts(
 def _operator(product: Product, total: np.dtype | None) -> Operator:
     turned = product.turned or turns(product)
     if total is not None and product.scaled is not None:
-        return SumMasked(product.semiring, product.dtype, turned, product.scaled, total)
+        return MaskedSum(product.semiring, product.dtype, turned, product.scaled, total)
     if product.mask is None:
         return Multiply(product.semiring, product.dtype, product.transposed, _is_in_parts(product))
-    return MultiplyMasked(product.semiring, product.dtype, turned, product.complement, product.scaled)
+    return MaskedMultiply(product.semiring, product.dtype, turned, product.complement, product.scaled)
 
 
 def _is_in_parts(product: Product) -> bool:

@@ -24,7 +24,7 @@ from matnb.ops.maps import inside_text, write_fused
 from matnb.ops.reference import Value, dense, positions
 from matnb.ops.registry import means
 from matnb.program.kinds import COMBINE, REDUCE, Kind, Role
-from matnb.program.operators import Finish, Fused, Run
+from matnb.program.operators import Finish, FusedKernel, Run
 from matnb.program.place import SMALL_BYTES
 from matnb.program.plan import Slot
 from matnb.program.regions import region_size
@@ -185,7 +185,7 @@ def _begin_together(
         (lowering.shape_of(share, index), lowering.wide)
         for lowering, share in zip(lowerings, shares, strict=True)
     )
-    task.do(Fused((), shares, outputs), *distinct)
+    task.do(FusedKernel((), shares, outputs), *distinct)
     kind = _shares_kind(*(share.operation for share in shares))
     key = writer.add(task, owner, kind, packed_bytes(outputs), lowerings[0].node)
     for place, lowering in enumerate(lowerings):
@@ -223,7 +223,7 @@ class _ReductionWriter:
     def begin(self, task: TaskWriter, value: Register, index: Index, owner: int) -> Slot:
         """Write what is done with a block; return the slot of its share."""
         share = self.share_of(index, 0)
-        part = task.do(Fused((), (share,)), value)
+        part = task.do(FusedKernel((), (share,)), value)
         if self.is_done:
             self._end(task, part)
         shape = self.shape_of(share, index)
@@ -357,7 +357,7 @@ class _ReductionWriter:
         along = None if one.along is None else self._grid.region(index)[one.along]
         start = 0 if along is None else along[0]
         share = Share(0, operation, one.axes, self.wide, one.along, start)
-        part = task.do(Fused((), (share,)), value)
+        part = task.do(FusedKernel((), (share,)), value)
         if not one.merged:
             self._end(task, part)
         return self._reduced(shape, one.axes, one.along, along, is_later=True)

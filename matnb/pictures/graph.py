@@ -276,7 +276,7 @@ def _rectangle(
     return f'<rect {corner} {size} rx="4" stroke="{color}" {look}/>'
 
 
-def _edges(nodes: Sequence[NodeFacts], placing: Placing) -> str:
+def _edges(nodes: Sequence[NodeFacts], placing: GraphLayout) -> str:
     lines: dict[tuple[bool, bool], list[str]] = {}
     heads: dict[bool, list[str]] = {}
     for operand, user, points in placing.edges:
@@ -498,7 +498,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Placing:
+class GraphLayout:
     """Where everything is, in pixels.
 
     Attributes
@@ -517,7 +517,7 @@ class Placing:
     height: float
 
 
-def placed(sizes: Sequence[tuple[float, float]], operands: Sequence[Sequence[int]]) -> Placing:
+def placed(sizes: Sequence[tuple[float, float]], operands: Sequence[Sequence[int]]) -> GraphLayout:
     """Return a layered drawing of a graph.
 
     Layers are longest paths; their order follows the middle of the neighbors', swept
@@ -665,9 +665,9 @@ class _Graph:
 
     # all of it
 
-    def placing(self) -> Placing:
+    def placing(self) -> GraphLayout:
         if not self._count:
-            return Placing((), (), 0.0, 0.0)
+            return GraphLayout((), (), 0.0, 0.0)
         left = min(self._centers[node] - self._widths[node] / 2 for node in range(len(self._centers)))
         centers = [center - left for center in self._centers]
         # Each layer has a node, not only bends: that of the longest path.
@@ -680,7 +680,7 @@ class _Graph:
         )
         edges = tuple(self._edges(centers, tops, heights))
         width = max(center + wide / 2 for center, wide in zip(centers, self._widths, strict=True))
-        return Placing(corners, edges, width, tops[-1] - GAP)
+        return GraphLayout(corners, edges, width, tops[-1] - GAP)
 
     def _edges(
         self, centers: Sequence[float], tops: Sequence[float], heights: Sequence[float]

@@ -14,7 +14,7 @@ MOST_SHOWN = 20  # the newest; of the others only their number is given
 
 
 def is_repeatable(policy: str, acts: bool, by_entries: bool) -> bool:
-    """Tell whether a decision comes out the same every time, as it must to be told of in a report."""
+    """Tell whether a decision is the same every time, as it must be to appear in a report."""
     match policy:
         case "entries":
             return True
@@ -75,7 +75,7 @@ def decisions_text(facts: HistoryFacts) -> str:
 
 
 def told(facts: HistoryFacts) -> list[DecisionFacts]:
-    """Return the decisions that may be told of, the oldest first."""
+    """Return the decisions that a report may show, the oldest first."""
     return [
         one
         for one in facts.decisions

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Expr
-from matnb.program.plan import Slot, Stage, Stored, Task
+from matnb.program.plan import Slot, Stage, StoredArray, Task
 from matnb.program.program import Action, Batch, Branch, Iterate, Program, batches
 
 # Arrays that lie alike: the cuts of their rows, and who owns the parts.
@@ -18,8 +18,8 @@ _Label: TypeAlias = tuple[int, int]
 
 def works_of(
     program: Program,
-    inputs: Mapping[Expr, Stored],
-    states: Iterable[Stored],
+    inputs: Mapping[Expr, StoredArray],
+    states: Iterable[StoredArray],
     stages: Iterable[Stage],
 ) -> dict[Slot, tuple[str, int]]:
     """Return for tasks of the outermost loop's body the block of a stored input that each works on.
@@ -131,6 +131,6 @@ def _labelled(place: int, keys: Sequence[Slot]) -> dict[Slot, _Label]:
     return {key: (place, number) for number, key in enumerate(keys)}
 
 
-def _weight(one: tuple[Expr, Stored]) -> tuple[bool, int]:
+def _weight(one: tuple[Expr, StoredArray]) -> tuple[bool, int]:
     node, array = one
     return node.sparse, sum(array.block_bytes)

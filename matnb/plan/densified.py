@@ -11,7 +11,7 @@ from matnb.expr.nodes import Expr, MaskedMatMul, MatMul
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_entries
 from matnb.program.memory import estimate_bytes
-from matnb.program.plan import Stage, Stored
+from matnb.program.plan import Stage, StoredArray
 
 LEAST_BYTES = 2**20  # of what is dense: below, nobody needs to know
 MOST_TOLD = 3  # of a plan
@@ -19,7 +19,7 @@ _MUCH_LARGER = 2  # times the sparse array: a nearly full one takes as much
 
 
 @dataclass(frozen=True)
-class Densified:
+class Densification:
     """An operation that makes a sparse array dense.
 
     Attributes
@@ -42,7 +42,7 @@ class Densified:
         return f"{words} makes a sparse array dense: {sizes}"
 
 
-def densified(stages: Sequence[Stage], stored: Mapping[Expr, Stored]) -> list[Densified]:
+def densified(stages: Sequence[Stage], stored: Mapping[Expr, StoredArray]) -> list[Densification]:
     """Return what among some stages makes large sparse arrays dense, those that grow most first.
 
     Parameters
@@ -63,7 +63,7 @@ def densified(stages: Sequence[Stage], stored: Mapping[Expr, Stored]) -> list[De
         if before is None:
             before = estimate_bytes(operand, estimate_entries([operand], stored)[operand])
         if after >= max(LEAST_BYTES, _MUCH_LARGER * before):
-            found.append(Densified(node, before, after))
+            found.append(Densification(node, before, after))
     return sorted(found, key=lambda one: one.before - one.after)
 
 

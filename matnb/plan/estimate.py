@@ -9,12 +9,12 @@ from matnb.expr.control import Final, Loop
 from matnb.expr.nodes import Expr
 from matnb.expr.traverse import topological
 from matnb.passes.entries import guessed
-from matnb.program.plan import Stored
+from matnb.program.plan import StoredArray
 
 
 def estimate_entries(
     roots: Iterable[Expr],
-    stored: Mapping[Expr, Stored],
+    stored: Mapping[Expr, StoredArray],
     counted: Mapping[Expr, int] | None = None,
     bound: Callable[[Expr, Mapping[Expr, int]], int | None] = lambda node, entries: None,
 ) -> dict[Expr, int]:

@@ -13,10 +13,10 @@ from matnb.pictures.facts import Change, Look, NodeFacts, PanelFacts
 from matnb.pictures.quantities import bytes_text
 from matnb.plan.estimate import estimate_entries
 from matnb.program.memory import estimate_bytes
-from matnb.program.plan import Stored
+from matnb.program.plan import StoredArray
 
 LAST_VALUE = "_"  # what IPython calls the value that a cell ends with, until the next one ends
-Called = Callable[[Expr], str]
+NodeText = Callable[[Expr], str]
 
 
 def nameless(node: Expr) -> str:
@@ -24,7 +24,7 @@ def nameless(node: Expr) -> str:
     return ""
 
 
-def told_alone(node: Expr, depth: int = 3, called: Called = nameless) -> str:
+def told_alone(node: Expr, depth: int = 3, called: NodeText = nameless) -> str:
     """Return an expression as one line: scalars as they are made, arrays by their names, or by their kind."""
     if isinstance(node, Regrid):  # says only how what is made lies
         return called(node.operands[0]) or told_alone(node.operands[0], depth, called)
@@ -54,7 +54,7 @@ class ExpressionGraph:
     """
 
     def __init__(
-        self, remembered: Container[Expr] = (), there: Container[Expr] = (), called: Called = nameless
+        self, remembered: Container[Expr] = (), there: Container[Expr] = (), called: NodeText = nameless
     ) -> None:
         self._remembered, self._there, self._called = remembered, there, called
         self._num_named = 0
@@ -62,7 +62,7 @@ class ExpressionGraph:
     def panels(
         self,
         roots: Mapping[str, Expr],
-        stored: Mapping[Expr, Stored],
+        stored: Mapping[Expr, StoredArray],
         changes: Mapping[Expr, Change] | None = None,
     ) -> list[PanelFacts]:
         """Return a panel for named expressions, and one for each body of the loops and branches there.
@@ -125,7 +125,7 @@ class ExpressionGraph:
     def _nodes(
         self,
         roots: Mapping[str, Expr],
-        stored: Mapping[Expr, Stored],
+        stored: Mapping[Expr, StoredArray],
         names: Mapping[Expr, str],
         given: Container[Expr],
         sizes: Mapping[Expr, str],
@@ -189,7 +189,7 @@ def _look_of(node: Expr) -> Look:
 
 @dataclass(frozen=True)
 class NamedBody:
-    """A body of a loop or a branch, and what is said of it.
+    """A body of a loop or a branch, with its title and names.
 
     Attributes
     ----------

@@ -15,14 +15,14 @@ from matnb.pictures.facts import GraphFacts, Look, NodeFacts, PanelFacts
 from matnb.pictures.graph import listed
 from matnb.pictures.quantities import bytes_text, count_text, plural_text, seconds_text
 from matnb.plan.densified import MOST_TOLD, densified
-from matnb.plan.explain import LAST_VALUE, Called, bodies_of, nameless
+from matnb.plan.explain import LAST_VALUE, NodeText, bodies_of, nameless
 from matnb.plan.looping import ControlPlan, starts_inside
 from matnb.plan.measured import ArrayMeasurement, MadeRun, MadeStage, Measures
 from matnb.plan.plan_counts import counts_of, functions_of, reductions_of, tasks_by_stage
 from matnb.program.kinds import Role
 from matnb.program.loads import MOST_PARTS
 from matnb.program.operators import Cut, Join
-from matnb.program.plan import Plan, Slot, Stage, Stored, Task
+from matnb.program.plan import Plan, Slot, Stage, StoredArray, Task
 from matnb.program.program import Action, Batch, Branch, Iterate
 from matnb.program.regions import region_size
 
@@ -64,7 +64,7 @@ class Surroundings:
     read: Mapping[Expr, str]
     kept: Container[Expr]
     names: Mapping[Expr, str] = field(default_factory=dict)
-    stored: Mapping[Expr, Stored] = field(default_factory=dict)
+    stored: Mapping[Expr, StoredArray] = field(default_factory=dict)
     owners: Mapping[Slot, int] = field(default_factory=dict)
     origins: Mapping[Slot, Expr] = field(default_factory=dict)
 
@@ -82,7 +82,7 @@ class PlanGraph:
         Whether to say how workers were chosen.
     """
 
-    def __init__(self, measures: Measures, called: Called = nameless, places: bool = False) -> None:
+    def __init__(self, measures: Measures, called: NodeText = nameless, places: bool = False) -> None:
         self._measures, self._called, self._places = measures, called, places
         self._num_stages = 0
         self._bytes: dict[str, float] = {}  # by stage
@@ -155,7 +155,7 @@ class PlanGraph:
                 if array in plan.inputs
             ),
         ]
-        arrays: dict[Expr, Stored] = {**plan.inputs, **dict(registers)}
+        arrays: dict[Expr, StoredArray] = {**plan.inputs, **dict(registers)}
         origins = {key: one for one, array in registers for key in array.keys}
         needs = f"needs at most about {_needs(plan.peaks)}"
         panels = []
@@ -418,7 +418,7 @@ def _read_by(stage: Stage, stages: Sequence[Stage], read: Container[Expr]) -> li
     return list(found)
 
 
-def _input_box(node: Expr, name: str, num_users: int, stored: Stored | None, called: str) -> NodeFacts:
+def _input_box(node: Expr, name: str, num_users: int, stored: StoredArray | None, called: str) -> NodeFacts:
     details = [node.form_text()]
     if stored is not None:
         details.append(blocks_text(stored.layout))
@@ -617,7 +617,7 @@ class Exchanges:
     def __init__(
         self,
         stages: Sequence[Stage],
-        stored: Iterable[Stored] = (),
+        stored: Iterable[StoredArray] = (),
         owners: Mapping[Slot, int] | None = None,
         sizes: Mapping[Slot, int] | None = None,
     ) -> None:

@@ -24,7 +24,7 @@ from matnb.program.kinds import MOVE
 from matnb.program.memory import estimate_bytes
 from matnb.program.operators import Join
 from matnb.program.place import default_layout
-from matnb.program.plan import Plan, PlanWork, Slot, Stage, Stored, Task, Workers
+from matnb.program.plan import Plan, PlanWork, Slot, Stage, StoredArray, Task, Workers
 from matnb.program.program import Action, Batch, Branch, Iterate, Program, Registers, batches
 from matnb.program.regions import region_size
 from matnb.program.writer import PlanWriter, Slots, TaskWriter
@@ -78,12 +78,12 @@ class ControlPlan:
     """
 
     program: Program
-    outputs: Mapping[Expr, Stored]
+    outputs: Mapping[Expr, StoredArray]
     stages: tuple[Stage, ...]
-    inputs: Mapping[Expr, Stored]
+    inputs: Mapping[Expr, StoredArray]
     given: Mapping[Slot, tuple[Expr, int]]
     peaks: Mapping[int, int]
-    states: tuple[Stored, ...]
+    states: tuple[StoredArray, ...]
     origins: Mapping[Expr, tuple[Expr, ...]]
     works: Mapping[Slot, tuple[str, int]]
     bits_follow_cuts: bool
@@ -127,10 +127,10 @@ def starts_inside(node: Expr) -> bool:
 
 def plan_control(
     node: Loop | Cond,
-    stored: Mapping[Expr, Stored],
+    stored: Mapping[Expr, StoredArray],
     workers: Workers,
     wanted: Collection[Expr],
-    begins: Sequence[Stored] | None = None,
+    begins: Sequence[StoredArray] | None = None,
     grows: bool = True,
 ) -> ControlPlan:
     """Return the plan of a loop or a branch.
@@ -240,8 +240,8 @@ class ProgramWriter:
         return found
 
     def control(
-        self, node: Loop | Cond, stored: dict[Expr, Stored], begins: Sequence[Stored] | None = None
-    ) -> tuple[list[Action], dict[Expr, Stored]]:
+        self, node: Loop | Cond, stored: dict[Expr, StoredArray], begins: Sequence[StoredArray] | None = None
+    ) -> tuple[list[Action], dict[Expr, StoredArray]]:
         """Return the actions of a loop or branch, and the arrays it gives; its inputs are in ``stored``.
 
         Where a loop goes on, it ``begins`` in a state that is on the workers.
@@ -253,8 +253,8 @@ class ProgramWriter:
     # loops
 
     def _loop(
-        self, loop: Loop, stored: dict[Expr, Stored], begins: Sequence[Stored] | None
-    ) -> tuple[list[Action], dict[Expr, Stored]]:
+        self, loop: Loop, stored: dict[Expr, StoredArray], begins: Sequence[StoredArray] | None
+    ) -> tuple[list[Action], dict[Expr, StoredArray]]:
         present = [(one, stored[one]) for one in loop.inputs if one in stored]
         alignment = Alignment(present, self._workers, _is_small(loop, present))
         layouts = [alignment.layout(one) for one in loop.state]
@@ -295,13 +295,13 @@ class ProgramWriter:
             taken=taken.keys[0],
             body=(*body, *tasks),
         )
-        made: dict[Expr, Stored] = {Final(loop, place): one for place, one in enumerate(states)}
+        made: dict[Expr, StoredArray] = {Final(loop, place): one for place, one in enumerate(states)}
         made[loop] = taken
         return [*before, *starts[0], *hoisted(repeat)], made
 
     def _before(
-        self, loop: Loop, stored: Mapping[Expr, Stored], alignment: Alignment
-    ) -> tuple[list[Action], list[Stored], Slot]:
+        self, loop: Loop, stored: Mapping[Expr, StoredArray], alignment: Alignment
+    ) -> tuple[list[Action], list[StoredArray], Slot]:
         # What is given, laid out as the arrays it meets, and the register of the limit.
         missing = [one for one in (loop.limit, *loop.given) if one not in stored]
         actions, found = self._segment(missing, stored)
@@ -325,8 +325,8 @@ class ProgramWriter:
         self,
         loop: Loop,
         layouts: Sequence[Layout],
-        stored: Mapping[Expr, Stored],
-        begins: Sequence[Stored] | None,
+        stored: Mapping[Expr, StoredArray],
+        begins: Sequence[StoredArray] | None,
     ) -> tuple[list[Action], tuple[Registers, ...]]:
         # Constants are made in the cuts that are wanted, anything else is laid out so. Slots of a state in
         # which a loop goes on come last, so that its body has those that it had before.
@@ -348,15 +348,17 @@ class ProgramWriter:
         self,
         loop: Loop,
         layouts: Sequence[Layout],
-        given: Sequence[Stored],
-        iteration: Stored,
-        stored: Mapping[Expr, Stored],
-    ) -> dict[Expr, Stored]:
+        given: Sequence[StoredArray],
+        iteration: StoredArray,
+        stored: Mapping[Expr, StoredArray],
+    ) -> dict[Expr, StoredArray]:
         arrays = []
         for one, layout in zip(loop.state, layouts, strict=True):
             begin = sized(one, layout, self._registers(layout), stored.get(one))
             arrays.append(replace(begin, is_guess=one.sparse))
-        variables: dict[Expr, Stored] = dict(zip(loop.variables, (*arrays, iteration, *given), strict=True))
+        variables: dict[Expr, StoredArray] = dict(
+            zip(loop.variables, (*arrays, iteration, *given), strict=True)
+        )
         if self._grows and any(one.sparse for one in loop.state):
             grown = _grown(loop, variables, stored)
             self.has_grown |= bool(grown)
@@ -365,10 +367,12 @@ class ProgramWriter:
 
     # branches
 
-    def _branch(self, cond: Cond, stored: dict[Expr, Stored]) -> tuple[list[Action], dict[Expr, Stored]]:
+    def _branch(
+        self, cond: Cond, stored: dict[Expr, StoredArray]
+    ) -> tuple[list[Action], dict[Expr, StoredArray]]:
         actions, found = self._segment([one for one in cond.inputs if one not in stored], stored)
         known = {**stored, **found}
-        variables: dict[Expr, Stored] = dict(
+        variables: dict[Expr, StoredArray] = dict(
             zip(cond.variables, (known[one] for one in cond.given), strict=True)
         )
         then, inside = self._body(cond.then, variables)
@@ -378,7 +382,7 @@ class ProgramWriter:
             (one, other[one], first.layout) for one, first in zip(cond.otherwise.results, chosen, strict=True)
         ]
         tasks, names = self._aligned(wanted)
-        made: dict[Expr, Stored] = {}
+        made: dict[Expr, StoredArray] = {}
         results: list[Slot] = []
         for place, first in enumerate(chosen):
             keys = self._registers(first.layout)
@@ -399,8 +403,8 @@ class ProgramWriter:
     # straight-line parts
 
     def _body(
-        self, body: Body, variables: Mapping[Expr, Stored], steady: Sequence[Expr] = ()
-    ) -> tuple[list[Action], dict[Expr, Stored]]:
+        self, body: Body, variables: Mapping[Expr, StoredArray], steady: Sequence[Expr] = ()
+    ) -> tuple[list[Action], dict[Expr, StoredArray]]:
         # The actions of a body and where its roots are. Loops and branches inside stand between batches.
         named = {str(place): root for place, root in enumerate(body.roots)}
         after, origins = traced(named, variables)
@@ -428,10 +432,10 @@ class ProgramWriter:
     def _segment(
         self,
         roots: Sequence[Expr],
-        stored: Mapping[Expr, Stored],
+        stored: Mapping[Expr, StoredArray],
         steady: Sequence[Expr] = (),
         shared: Sequence[Expr] = (),
-    ) -> tuple[list[Action], dict[Expr, Stored]]:
+    ) -> tuple[list[Action], dict[Expr, StoredArray]]:
         # ``steady`` arrays are the same in each iteration; ``shared`` ones are kept where they are made.
         roots = tuple(dict.fromkeys(roots))
         if not roots:
@@ -447,7 +451,7 @@ class ProgramWriter:
         return actions, {node: sized(node, array.layout, array.keys) for node, array in made.items()}
 
     def _aligned(
-        self, wanted: Sequence[tuple[Expr, Stored, Layout]]
+        self, wanted: Sequence[tuple[Expr, StoredArray, Layout]]
     ) -> tuple[list[Action], tuple[Registers, ...]]:
         others = {node: array for node, array, layout in wanted if array.layout != layout}
         entries = estimate_entries(others, others)
@@ -476,18 +480,20 @@ class ProgramWriter:
         self.owners.update(zip(slots, layout.owners, strict=True))
         return slots
 
-    def _everywhere(self) -> Stored:
+    def _everywhere(self) -> StoredArray:
         layout = Layout(whole(()), self._workers.numbers[:1])
         (slot,) = self._registers(layout)
         self.everywhere.add(slot)
-        return Stored(layout, (slot,), (1,), (8,))
+        return StoredArray(layout, (slot,), (1,), (8,))
 
-    def _hold(self, array: Stored) -> None:
+    def _hold(self, array: StoredArray) -> None:
         for owner, size in zip(array.layout.owners, array.block_bytes, strict=False):
             self._held[owner] = self._held.get(owner, 0) + size
 
 
-def _grown(loop: Loop, variables: Mapping[Expr, Stored], stored: Mapping[Expr, Stored]) -> dict[Expr, Stored]:
+def _grown(
+    loop: Loop, variables: Mapping[Expr, StoredArray], stored: Mapping[Expr, StoredArray]
+) -> dict[Expr, StoredArray]:
     # The sparse arrays of a state with the most entries that the first two iterations read, as far as
     # expressions tell. What later ones would read is a guess from guesses, each wrong by a factor.
     begins = estimate_entries(loop.state, stored)
@@ -511,7 +517,7 @@ def _grown(loop: Loop, variables: Mapping[Expr, Stored], stored: Mapping[Expr, S
     }
 
 
-def _with_entries(array: Stored, entries: int, node: Expr | None = None) -> Stored:
+def _with_entries(array: StoredArray, entries: int, node: Expr | None = None) -> StoredArray:
     # The same array with so many entries in all, spread over its blocks as they are.
     count, total = len(array.keys), sum(array.block_nnz)
     if total:
@@ -563,7 +569,7 @@ class _Rows:
 
 
 class Alignment:
-    """The cuts that dense arrays of a loop take over from its heaviest array of as many rows.
+    """The cuts that a loop's dense arrays take over from its heaviest array of the same length.
 
     Sparse arrays decide before dense ones, since what they are multiplied with should lie as their rows do.
 
@@ -577,7 +583,7 @@ class Alignment:
     """
 
     def __init__(
-        self, arrays: Iterable[tuple[Expr, Stored]], workers: Workers, is_small: bool = False
+        self, arrays: Iterable[tuple[Expr, StoredArray]], workers: Workers, is_small: bool = False
     ) -> None:
         self._workers, self._is_small = workers, is_small
         self._rows: dict[int, _Rows] = {}
@@ -617,7 +623,7 @@ class Alignment:
         return None
 
 
-def _is_small(loop: Loop, arrays: Iterable[tuple[Expr, Stored]]) -> bool:
+def _is_small(loop: Loop, arrays: Iterable[tuple[Expr, StoredArray]]) -> bool:
     # Whether its iterations are short, and so many that laying arrays out anew pays.
     size = sum(sum(array.block_bytes) for _, array in arrays)
     size += sum(estimate_bytes(one, one.shape[0] if one.sparse else one.size) for one in loop.state)
@@ -625,13 +631,13 @@ def _is_small(loop: Loop, arrays: Iterable[tuple[Expr, Stored]]) -> bool:
     return is_long and size <= SMALL_LOOP_BYTES
 
 
-def _weight(one: tuple[Expr, Stored]) -> tuple[bool, int]:
+def _weight(one: tuple[Expr, StoredArray]) -> tuple[bool, int]:
     node, array = one
     return node.sparse, sum(array.block_bytes)
 
 
 def write_aligned(node: Expr, layout: Layout, writer: PlanWriter) -> Registers:
-    """Write the tasks that lay an array out anew, and return the slots of its blocks, each on its owner."""
+    """Write the tasks that repartition an array, and return the slots of its blocks, each on its owner."""
     array = writer.registers[node]
     if array.layout == layout:
         return array.keys
@@ -647,18 +653,20 @@ def write_aligned(node: Expr, layout: Layout, writer: PlanWriter) -> Registers:
     return tuple(keys)
 
 
-def sized(node: Expr, layout: Layout, keys: Sequence[Slot], like: Stored | None = None) -> Stored:
+def sized(node: Expr, layout: Layout, keys: Sequence[Slot], like: StoredArray | None = None) -> StoredArray:
     """Return an array that will be there, with the counts of its blocks as far as they can be told before.
 
     ``like`` is an array of about as many entries, where it is sparse.
     """
     if not node.sparse:
         sizes = tuple(map(region_size, layout.grid.regions()))
-        return Stored(layout, tuple(keys), sizes, tuple(size * node.dtype.itemsize for size in sizes))
+        return StoredArray(layout, tuple(keys), sizes, tuple(size * node.dtype.itemsize for size in sizes))
     if like is not None and like.layout == layout:
         return replace(like, keys=tuple(keys))
     if like is None or not like.block_nnz:
-        return Stored(layout, tuple(keys))
+        return StoredArray(layout, tuple(keys))
     count = len(keys)
     entries = sum(like.block_nnz) // count
-    return Stored(layout, tuple(keys), (entries,) * count, (sum(like.block_bytes) // count,) * count, True)
+    return StoredArray(
+        layout, tuple(keys), (entries,) * count, (sum(like.block_bytes) // count,) * count, True
+    )

@@ -29,14 +29,14 @@ from matnb.plan.grouping import Groups, reduction_groups
 from matnb.plan.work import works_of
 from matnb.program.matching import Choice, Wiring, match_products
 from matnb.program.place import default_layout, most_block_bytes
-from matnb.program.plan import Plan, Stored, Workers
+from matnb.program.plan import Plan, StoredArray, Workers
 from matnb.program.writer import PlanWriter, Slots
 
 
 def lower(
     roots: Sequence[Expr],
     keep: Sequence[Expr],
-    stored: Mapping[Expr, Stored],
+    stored: Mapping[Expr, StoredArray],
     workers: Workers,
     slots: Slots | None = None,
     scatters: Choice = lambda transpose, right: False,
@@ -82,7 +82,7 @@ def lower(
     apart = stages.apart
     entries = estimate_entries(roots, stored, counted)
     writer = PlanWriter(stored, entries, wiring.products, workers, slots, steady)
-    lowering = _PlanLowering(writer, workers, wiring, apart | set(stored), stages.ending, groups)
+    lowering = _PlanLowerer(writer, workers, wiring, apart | set(stored), stages.ending, groups)
     for node in order:
         if node in apart:
             lowering.lower(node)
@@ -95,7 +95,7 @@ def lower(
     return replace(plan, scattered=tuple(scattered), work=works_of(plan.stages, entries))
 
 
-class _PlanLowering:
+class _PlanLowerer:
     # Writes one array of a plan after the other, operands first.
 
     def __init__(

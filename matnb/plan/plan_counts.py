@@ -18,16 +18,16 @@ from matnb.program.operators import (
     Constant,
     Cut,
     Finish,
-    Fused,
+    FusedKernel,
+    MaskedSum,
     Operator,
     Run,
-    SumMasked,
     Take,
 )
 from matnb.program.plan import Plan, Slot, Stage, Step, Task
 
 # What these give is far smaller than a block, is part of one, or was there before.
-_NO_ARRAY = (Constant, Cut, Finish, SumMasked, Take)
+_NO_ARRAY = (Constant, Cut, Finish, MaskedSum, Take)
 _SMALL_OR_PART = (facts_of_piece, found_in_source, merge_facts, only, unpack)  # kernels
 
 
@@ -166,7 +166,7 @@ def _gives_array(operator: Operator) -> bool:
     match operator:
         case Run(kernel):
             return kernel not in _SMALL_OR_PART
-        case Fused(_, shares):
+        case FusedKernel(_, shares):
             return not shares
     return not isinstance(operator, _NO_ARRAY)
 
@@ -179,7 +179,7 @@ def functions_of(task: Task) -> tuple[int, int]:
     functions = buffers = 0
     for step in task.steps:
         match step.operator:
-            case Fused(links, shares, product=product):
+            case FusedKernel(links, shares, product=product):
                 functions += len(links)
                 num_operands = len(step.arguments) - (product is not None)
                 num_apart = 0 if shares else 1
@@ -189,7 +189,7 @@ def functions_of(task: Task) -> tuple[int, int]:
 
 def reductions_of(task: Task) -> int:
     """Return how many reductions a task makes in one pass over what it reads."""
-    shares = (len(step.operator.shares) for step in task.steps if isinstance(step.operator, Fused))
+    shares = (len(step.operator.shares) for step in task.steps if isinstance(step.operator, FusedKernel))
     return max(shares, default=0)
 
 

@@ -19,7 +19,7 @@ from matnb.passes.order import ordered
 from matnb.plan.looping import ControlPlan, plan_control
 from matnb.plan.structural_key import StructuralKey
 from matnb.program.operators import Constant, Make
-from matnb.program.plan import InlineBlock, Plan, Shipment, Slot, Stage, Stored, Workers
+from matnb.program.plan import InlineBlock, Plan, Shipment, Slot, Stage, StoredArray, Workers
 
 _MOST_PLANS = 64
 _MOST_CONTROL_PLANS = 32
@@ -33,7 +33,7 @@ class Unfit(Exception):  # noqa: N818  not an error: a plan is made anew
 
 
 @dataclass(frozen=True)
-class Scattering:
+class ScatterChoice:
     """Whether a product with a sparse transpose does without the transpose, and what that follows from.
 
     ``operand`` is what is transposed, ``width`` the number of columns that it meets.
@@ -45,7 +45,7 @@ class Scattering:
     chosen: bool
 
 
-class Planned(NamedTuple):
+class PlanResult(NamedTuple):
     """A plan, and what became of the expressions that were recorded.
 
     Attributes
@@ -63,7 +63,7 @@ class Planned(NamedTuple):
     plan: Plan
     optimized: Mapping[Expr, Expr]
     origins: Mapping[Expr, tuple[Expr, ...]]
-    choices: tuple[Scattering, ...] = ()
+    choices: tuple[ScatterChoice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ class CachedPlan:
     def __init__(
         self,
         form: StructuralKey,
-        known: Mapping[Expr, Stored],
-        planned: Planned,
+        known: Mapping[Expr, StoredArray],
+        planned: PlanResult,
         is_there: Container[Expr] = (),
     ) -> None:
         plan = planned.plan
@@ -167,10 +167,10 @@ class CachedPlan:
     def bound(
         self,
         form: StructuralKey,
-        known: Mapping[Expr, Stored],
+        known: Mapping[Expr, StoredArray],
         is_there: Container[Expr],
         chooses: Callable[[Expr, int, int], bool],
-    ) -> Planned:
+    ) -> PlanResult:
         """Return the plan with the expressions of another run of the same form.
 
         What passes made of an expression is made here by the same operations on what plays its operands'
@@ -215,7 +215,7 @@ class CachedPlan:
             },
             **self._others,  # type: ignore[arg-type]  # the fields of a plan
         )
-        return Planned(
+        return PlanResult(
             plan,
             {form.nodes[place]: nodes[number] for place, number in self._ends},
             {nodes[number]: tuple(form.nodes[place] for place in places) for number, places in self._origins},
@@ -309,13 +309,13 @@ class PlanCache:
     def planned(
         self,
         form_with: Callable[[bool], StructuralKey],
-        known: Mapping[Expr, Stored],
+        known: Mapping[Expr, StoredArray],
         is_there: Container[Expr],
-        anew: Callable[[Collection[Expr]], Planned],
+        anew: Callable[[Collection[Expr]], PlanResult],
         chooses: Callable[[Expr, int, int], bool],
-        fits: Callable[[Planned], bool],
-    ) -> Planned:
-        """Return a plan of an earlier run with the expressions of this one, or one made anew.
+        fits: Callable[[PlanResult], bool],
+    ) -> PlanResult:
+        """Return a cached plan with this run's expressions, or make a new one.
 
         Parameters
         ----------
@@ -362,7 +362,11 @@ class PlanCache:
         return place
 
     def _keep(
-        self, form: StructuralKey, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr]
+        self,
+        form: StructuralKey,
+        known: Mapping[Expr, StoredArray],
+        planned: PlanResult,
+        is_there: Container[Expr],
     ) -> CachedPlan | None:
         plan = _cached(form, known, planned, is_there)
         self._kept[form.key] = _Place(plan, next(self._clock))
@@ -379,7 +383,7 @@ class _Place:
 
 
 def _cached(
-    form: StructuralKey, known: Mapping[Expr, Stored], planned: Planned, is_there: Container[Expr]
+    form: StructuralKey, known: Mapping[Expr, StoredArray], planned: PlanResult, is_there: Container[Expr]
 ) -> CachedPlan | None:
     try:
         return CachedPlan(form, known, planned, is_there)
@@ -411,8 +415,8 @@ class _CachedControl:
     """
 
     plan: ControlPlan
-    outputs: Mapping[int, Stored]
-    inputs: Mapping[int, Stored]
+    outputs: Mapping[int, StoredArray]
+    inputs: Mapping[int, StoredArray]
     given: Mapping[Slot, tuple[int, int]]
     works: Mapping[Slot, tuple[int, int]]
     numbers: Mapping[Slot, int]
@@ -444,10 +448,10 @@ class ControlPlans:
     def plan(
         self,
         node: Loop | Cond,
-        stored: Mapping[Expr, Stored],
+        stored: Mapping[Expr, StoredArray],
         workers: Workers,
         wanted: Collection[Expr],
-        begins: Sequence[Stored] | None = None,
+        begins: Sequence[StoredArray] | None = None,
         gives_numbers: bool = False,
     ) -> ControlPlan:
         """Return what :func:`matnb.plan.looping.plan_control` does.
@@ -468,7 +472,9 @@ class ControlPlans:
             known = dict(stored)
             for one in stand_ins.values():
                 alone = Layout(whole(one.shape), workers.numbers[:1])
-                known[one] = Stored(alone, (one.content,), (one.size,), (one.size * one.element.itemsize,))
+                known[one] = StoredArray(
+                    alone, (one.content,), (one.size,), (one.size * one.element.itemsize,)
+                )
             given_by = _given_by(form)
             plan = plan_control(form, known, workers, [given_by[place] for place in kept])
             found = self._kept[key] = _without_arrays(plan, form, tuple(stand_ins.values()))
@@ -506,7 +512,7 @@ def _with_numbers_given(loop: Loop, stored: Container[Expr], stand_ins: dict[Lit
 
 
 def _control_key(
-    node: Loop | Cond, stored: Mapping[Expr, Stored], workers: Workers, kept: Sequence[int]
+    node: Loop | Cond, stored: Mapping[Expr, StoredArray], workers: Workers, kept: Sequence[int]
 ) -> Hashable:
     # All that a plan depends on but for expressions. What is not stored, constants mostly, is made by the
     # program.

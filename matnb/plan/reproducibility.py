@@ -18,7 +18,7 @@ _ROUNDED = ("plus", "times")  # monoids by which the order of floats shows
 
 
 def bits_follow_cuts(stages: Iterable[Stage], tasks: Iterable[Task]) -> bool:
-    """Tell whether anything among some stages and tasks may have other last bits when blocks are cut anew.
+    """Tell whether the last bits of some stages' and tasks' results depend on the layout.
 
     Products by BLAS do, sums of parts as blocks are, and stages of a kind that says so. Sparse products
     by rows, elementwise functions and sums by the tree over the global index do not.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from matnb.plan.attributing import body_of, rows_of
 from matnb.plan.looping import ControlPlan
-from matnb.program.plan import Slot, Stage, Stored, Task
+from matnb.program.plan import Slot, Stage, StoredArray, Task
 from matnb.program.program import Action, Branch, Iterate, weighted_tasks
 
 _COLUMN_PASSES = 0.5  # what another column of a product takes, the first being 1: 8 took 4.7 on a large graph
@@ -79,7 +79,7 @@ def row_works(plan: ControlPlan) -> dict[str, RowWork]:
     return found
 
 
-def _dense_sizes(plan: ControlPlan, mains: Mapping[str, Stored]) -> dict[Slot, float]:
+def _dense_sizes(plan: ControlPlan, mains: Mapping[str, StoredArray]) -> dict[Slot, float]:
     # Bytes of the blocks of dense arrays that lie as one of some.
     lying = {rows for one in mains.values() if (rows := rows_of(one.layout)) is not None}
     sizes: dict[Slot, float] = {}

@@ -22,7 +22,7 @@ from matnb.expr.nodes import (
     Transpose,
 )
 from matnb.ops.indexing import Put
-from matnb.program.plan import Stored, Workers
+from matnb.program.plan import StoredArray, Workers
 
 # Numbers that passes look at: what they do to one of these they do not do to others.
 _SPECIAL = (0.0, 0.5, 1.0, 2.0)
@@ -31,7 +31,7 @@ _ZERO_MAKERS = {"subtract", "multiply", "bitwise_xor", "logical_xor"}
 
 
 class StructuralKey(NamedTuple):
-    """What a run is asked for; ``key`` distinguishes it from others.
+    """The form of a request; ``key`` is its cache key.
 
     Attributes
     ----------
@@ -52,14 +52,14 @@ class StructuralKey(NamedTuple):
 
 def structural_key(
     order: Sequence[Expr],
-    known: Mapping[Expr, Stored],
+    known: Mapping[Expr, StoredArray],
     roots: Collection[Expr],
     keep: Collection[Expr],
     workers: Workers,
     with_numbers: bool = False,
     counts: Hashable = (),
 ) -> StructuralKey:
-    """Return the form of what is asked for.
+    """Return the form of a request.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def structural_key(
     return StructuralKey((tuple(parts), ends, workers, with_numbers, counts), order, frozenset(numbers))
 
 
-def _stored_part(node: Expr, array: Stored, places: Mapping[Expr, int]) -> Hashable:
+def _stored_part(node: Expr, array: StoredArray, places: Mapping[Expr, int]) -> Hashable:
     about: Hashable = None
     if node.is_cheap or (isinstance(node, Data | Load | Regrid) and node.sparse):
         about = node.digest  # made again where it is read; where entries are decides how a transpose is cut

@@ -10,7 +10,7 @@ import numpy as np
 from matnb.blocks.kernels.calls import Output
 from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.blocks.kernels.elementwise.one_pass import Share
-from matnb.program.operators import Finish, Fused, Multiply
+from matnb.program.operators import Finish, FusedKernel, Multiply
 from matnb.program.plan import Step
 
 _FLOAT = np.dtype(np.float64)
@@ -78,9 +78,9 @@ def _readers(steps: Sequence[Step], num_inputs: int) -> dict[int, list[int]]:
 
 def _joins(step: Step, readers: Sequence[Step]) -> bool:
     match step.operator:
-        case Fused(_, ()):
-            return all(isinstance(reader.operator, Fused) for reader in readers)
-        case Fused(_, (share,)):
+        case FusedKernel(_, ()):
+            return all(isinstance(reader.operator, FusedKernel) for reader in readers)
+        case FusedKernel(_, (share,)):
             return is_sum(share) and all(map(_finishes, readers))
     return False
 
@@ -96,14 +96,14 @@ def _is_in_parts(step: Step, readers: Sequence[Step]) -> bool:
     # whether a step is a product that can be made and used a few rows at a time
     match step.operator:
         case Multiply(in_parts=True):
-            return all(isinstance(reader.operator, Fused) for reader in readers)
+            return all(isinstance(reader.operator, FusedKernel) for reader in readers)
     return False
 
 
 def _sums_at_most(steps: Sequence[Step], members: Sequence[int]) -> bool:
     # whether no other reduction than one sum is made in a pass
     passes = [steps[number].operator for number in members]
-    shares = [share for one in passes if isinstance(one, Fused) for share in one.shares]
+    shares = [share for one in passes if isinstance(one, FusedKernel) for share in one.shares]
     return len(shares) <= 1 and all(map(is_sum, shares))
 
 
@@ -133,7 +133,7 @@ def _together(steps: Sequence[Step], members: Sequence[int], num_inputs: int) ->
         if isinstance(operator, Finish):
             ending = operator
             continue
-        assert isinstance(operator, Fused), "nothing else is part of a pass"
+        assert isinstance(operator, FusedKernel), "nothing else is part of a pass"
         values = [numbers[place] for place in steps[member].arguments]
         for link in operator.links:
             arguments = tuple(values[one] for one in link.arguments)
@@ -142,4 +142,4 @@ def _together(steps: Sequence[Step], members: Sequence[int], num_inputs: int) ->
         shares = tuple(replace(share, place=values[share.place]) for share in operator.shares)
         outputs = operator.outputs
         numbers[num_inputs + member] = values[-1]
-    return Step(Fused(tuple(links), shares, outputs, product, ending), (*factors, *outside))
+    return Step(FusedKernel(tuple(links), shares, outputs, product, ending), (*factors, *outside))

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
-from matnb.program.plan import Placing, Workers
+from matnb.program.plan import Placement, Workers
 
 # A byte between workers of one machine counts as so much of one between machines: two processes of a machine
 # exchanged blocks at 0.3 to 0.6 GB/s (8 to 64 MB, measured), so four pairs of them as much as a link of 10 to
 # 20 Gbit/s, which all workers of a machine share.
 NEAR = 0.25
 MOST_PARTS = 10_000  # of one array; more stay where their largest operand is
-WAYS: tuple[Placing, ...] = ("owners", "home", "loads")
+WAYS: tuple[Placement, ...] = ("owners", "home", "loads")
 
 
 class PieceRead(NamedTuple):
@@ -159,7 +159,7 @@ class _Most:
 
 def placed(
     loads: SimulatedLoads, parts: Sequence[PlacedPart], workers: Workers
-) -> tuple[list[int], tuple[tuple[Placing, float], ...]]:
+) -> tuple[list[int], tuple[tuple[Placement, float], ...]]:
     """Return the worker of each part, and the load to which each way that was looked at leads."""
     if workers.placing == "turns":
         numbers = workers.numbers

@@ -18,7 +18,7 @@ def peaks(
     staying: Collection[Slot],
     threads: int,
 ) -> dict[int, int]:
-    """Return for each worker the most memory that a plan needs at a time, on top of what is used.
+    """Return each worker's peak memory for a plan, on top of the memory in use.
 
     Tasks are taken depth first, as Dask runs them. A value goes with its last reader, and so does the copy
     that another worker reads; ``staying`` values and what is shipped stay. Tasks that run beside another are

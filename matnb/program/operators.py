@@ -96,7 +96,7 @@ class Multiply:
 
 
 @dataclass(frozen=True)
-class MultiplyMasked:
+class MaskedMultiply:
     """A product of two blocks where a third one is true; ``scaled`` multiplies with its entries, all true.
 
     Where ``turned``, the second block is that of a transpose.
@@ -110,7 +110,7 @@ class MultiplyMasked:
 
 
 @dataclass(frozen=True)
-class SumMasked:
+class MaskedSum:
     """The sum along each row of what MultiplyMasked would store, in columns of length 1."""
 
     semiring: str
@@ -171,7 +171,7 @@ class Finish:
 
 
 @dataclass(frozen=True)
-class Fused:
+class FusedKernel:
     """Elementwise functions of blocks, or of a product, and reductions of what they give, in one pass.
 
     Attributes
@@ -318,7 +318,7 @@ class Run:
 
 
 Operator: TypeAlias = (
-    Fused | Make | Constant | Cut | Join | Fill | Multiply | MultiplyMasked | SumMasked | Accumulate | Push
-    | PutTogether | Finish | Flip | Take | Stretch | PutAt | PutEachAt | GatherAt | TakeWindow | JoinWindow
-    | PutWindow | ScatterBy | Call | Run
+    FusedKernel | Make | Constant | Cut | Join | Fill | Multiply | MaskedMultiply | MaskedSum | Accumulate
+    | Push | PutTogether | Finish | Flip | Take | Stretch | PutAt | PutEachAt | GatherAt | TakeWindow
+    | JoinWindow | PutWindow | ScatterBy | Call | Run
 )  # fmt: skip

@@ -14,7 +14,7 @@ from matnb.program.kinds import Kind
 from matnb.program.operators import Operator
 
 MANY_WORKERS = 4  # fewer share rows: of squares as many bytes travel, and sums of rows end where they begin
-Placing: TypeAlias = typing.Literal["loads", "owners", "home", "turns"]
+Placement: TypeAlias = typing.Literal["loads", "owners", "home", "turns"]
 Slot: TypeAlias = int  # the number of a value in a plan or a program
 
 
@@ -59,7 +59,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacementChoice:
     """How the workers were chosen that make the parts of an array, whose tasks read from several.
 
     Attributes
@@ -72,10 +72,10 @@ class Placed:
     """
 
     num_parts: int
-    ways: tuple[tuple[Placing, float], ...]
+    ways: tuple[tuple[Placement, float], ...]
 
     @property
-    def taken(self) -> Placing | None:
+    def taken(self) -> Placement | None:
         """The way with the least load, the first of several."""
         return min(self.ways, key=lambda one: one[1])[0] if self.ways else None
 
@@ -106,7 +106,7 @@ class Stage:
     expression: Expr
     inside: tuple[Expr, ...]
     estimated_nnz: int | None = None
-    placed: Placed | None = None
+    placed: PlacementChoice | None = None
 
 
 class PlanWork(NamedTuple):
@@ -125,7 +125,7 @@ class PlanWork(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredArray:
     """An array in blocks: where it is cut, who owns each, and where each is found.
 
     ``keys`` are slots in a plan or a program; of what is on the workers they are Dask's names of the blocks.
@@ -199,8 +199,8 @@ class Plan:
     tasks: tuple[Task, ...]
     stages: tuple[Stage, ...]
     shipments: tuple[Shipment, ...]
-    outputs: Mapping[Expr, Stored]
-    reused: Mapping[Expr, Stored]
+    outputs: Mapping[Expr, StoredArray]
+    reused: Mapping[Expr, StoredArray]
     peaks: Mapping[int, int]
     moved_bytes: int
     scattered: tuple[Expr, ...] = ()
@@ -242,7 +242,7 @@ class Workers:
     memory_bytes: int
     machines: tuple[int, ...] = ()
     node_grid: tuple[int, ...] | None = None
-    placing: Placing = "loads"
+    placing: Placement = "loads"
 
     def __post_init__(self) -> None:
         if self.machines and len(self.machines) != len(self.numbers):

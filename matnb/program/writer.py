@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from matnb.blocks.grid import Index, Region, intersect, region_shape, relative
 from matnb.blocks.layout import Layout
-from matnb.blocks.result_checks import Expected, run_checked
+from matnb.blocks.result_checks import ReturnSpec, run_checked
 from matnb.expr.digest import digest_of
 from matnb.expr.nodes import Data, Expr, Literal
 from matnb.program.fusing import FusedStep, fused
@@ -18,7 +18,18 @@ from matnb.program.loads import PieceRead, PlacedPart, SimulatedLoads, lightest,
 from matnb.program.matching import Product
 from matnb.program.memory import estimate_bytes, peaks
 from matnb.program.operators import Cut, Flip, Join, Multiply, Operator, Run
-from matnb.program.plan import InlineBlock, Placed, Plan, Shipment, Slot, Stage, Step, Stored, Task, Workers
+from matnb.program.plan import (
+    InlineBlock,
+    PlacementChoice,
+    Plan,
+    Shipment,
+    Slot,
+    Stage,
+    Step,
+    StoredArray,
+    Task,
+    Workers,
+)
 from matnb.program.regions import region_size
 from matnb.registration import is_foreign
 
@@ -187,7 +198,7 @@ class Slots:
         """Return the number of another array."""
         return next(self._arrays)
 
-    def of(self, array: Stored) -> Stored:
+    def of(self, array: StoredArray) -> StoredArray:
         """Return a stored array in slots; a block that belongs to two arrays has one."""
         for name, owner in zip(array.keys, array.layout.owners, strict=True):
             if name not in self._blocks:
@@ -221,7 +232,7 @@ class PlanWriter:
 
     def __init__(
         self,
-        stored: Mapping[Expr, Stored],
+        stored: Mapping[Expr, StoredArray],
         entries: Mapping[Expr, int],
         products: Mapping[Expr, Product],
         workers: Workers,
@@ -233,13 +244,13 @@ class PlanWriter:
         several = not slots.repeats and len(set(workers.machines)) > 1
         self._machines = dict(zip(workers.numbers, workers.machines, strict=True)) if several else {}
         self._loads = SimulatedLoads(workers)
-        self._placed: dict[int, Placed] = {}
+        self._placed: dict[int, PlacementChoice] = {}
         self.entries = entries
         self.products = products
         self.slots = slots
-        self.registers: dict[Expr, Stored] = dict(stored)
+        self.registers: dict[Expr, StoredArray] = dict(stored)
         self.endings: dict[Expr, Ending] = {}
-        self.reused: dict[Expr, Stored] = {}
+        self.reused: dict[Expr, StoredArray] = {}
         self._stored = stored
         self.names = dict(slots.names)
         self._tasks: list[Task] = []
@@ -393,12 +404,12 @@ class PlanWriter:
         inside: Sequence[Expr] = (),
     ) -> None:
         """Note that the tasks added for an expression make its array, and what they compute on the way."""
-        self.registers[node] = Stored(layout, tuple(keys))
+        self.registers[node] = StoredArray(layout, tuple(keys))
         self.note_stage(node, layout, keys, kind, detail, inside)
 
     def leave(self, node: Expr, layout: Layout, ending: Ending) -> None:
         """Note that the task that reads a number puts it together."""
-        self.registers[node] = Stored(layout, ())
+        self.registers[node] = StoredArray(layout, ())
         self.endings[node] = ending
 
     def note_stage(
@@ -538,7 +549,7 @@ class PlanWriter:
             for block, reads in parts
         ]
         workers, ways = placed(self._loads, wanted, self.workers)
-        self._placed[self._number(node)] = Placed(len(wanted), ways)
+        self._placed[self._number(node)] = PlacementChoice(len(wanted), ways)
         return workers
 
     def lighter(self, node: Expr, layouts: Sequence[Layout], reads: Sequence[Reads]) -> Layout:
@@ -611,7 +622,7 @@ def _checked(task: Task, node: Expr, region: Region | None) -> Task:
             form = None
             if region is not None and number == len(task.steps) - 1:
                 form = region_shape(region), node.dtype, node.sparse
-            expected = Expected(f"{type(node).__name__}: its kernel", form)
+            expected = ReturnSpec(f"{type(node).__name__}: its kernel", form)
             operator = Run(run_checked, (operator.kernel, operator.parameters, expected))
         steps.append(replace(step, operator=operator))
     return replace(task, steps=tuple(steps))

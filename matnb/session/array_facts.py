@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from matnb.backend.engines.few_values import FewValues, Given, few_of, few_values
+from matnb.backend.engines.few_values import FewValues, RegionValues, few_of, few_values
 from matnb.backend.engines.futures import Answers
 from matnb.backend.store import Store
 from matnb.blocks.formats import Block, Csr, Dense, sparse_bytes
@@ -20,13 +20,13 @@ from matnb.pictures.facts import ArrayFacts
 from matnb.pictures.values import corners, corners_text, entries_text, num_first_entries
 from matnb.plan.explain import told_alone
 from matnb.program.memory import estimate_bytes
-from matnb.program.plan import Stored
+from matnb.program.plan import StoredArray
 from matnb.session.memo import Memo
 from matnb.session.naming import line_of, variable_of
 
 _BUSY = "values not shown: the workers are busy now"
 _TOO_MANY = "values not shown: too many axes"
-Read = Callable[[Sequence[tuple[int, FewValues]]], list[Given] | None]
+Read = Callable[[Sequence[tuple[int, FewValues]]], list[RegionValues] | None]
 
 
 class ValuesThere:
@@ -47,7 +47,7 @@ class ValuesThere:
     ) -> None:
         self._store, self._memo, self._interpreted, self._answers = store, memo, interpreted, answers
 
-    def stored(self, node: Expr) -> Stored | None:
+    def stored(self, node: Expr) -> StoredArray | None:
         """Return where the blocks of an array are, or None."""
         entry = self._store.entry(node)
         return None if entry is None else entry.stored
@@ -56,7 +56,9 @@ class ValuesThere:
         """Return a value that is in this process, not a copy: a small one, or any that was interpreted."""
         return self._interpreted(node) or self._memo.value(node)
 
-    def few(self, node: Expr, stored: Stored, wanted: Sequence[tuple[int, FewValues]]) -> list[Given] | None:
+    def few(
+        self, node: Expr, stored: StoredArray, wanted: Sequence[tuple[int, FewValues]]
+    ) -> list[RegionValues] | None:
         """Return a few values of blocks by their numbers.
 
         That is None where workers in other processes do not answer at once, and where the array is not
@@ -143,7 +145,7 @@ def _made_by(node: Expr) -> str:
     return told_alone(node, called=variable_of) if is_named else ""
 
 
-def _of_stored(facts: ArrayFacts, node: Expr, stored: Stored) -> ArrayFacts:
+def _of_stored(facts: ArrayFacts, node: Expr, stored: StoredArray) -> ArrayFacts:
     known = bool(stored.block_nnz)  # of an interrupted run they are not
     return replace(
         facts,
@@ -157,7 +159,7 @@ def _of_stored(facts: ArrayFacts, node: Expr, stored: Stored) -> ArrayFacts:
     )
 
 
-def _is_pattern(node: Expr, stored: Stored) -> bool:
+def _is_pattern(node: Expr, stored: StoredArray) -> bool:
     # Blocks are not looked into; but without values they are smaller than with them.
     if not node.sparse or not any(stored.block_nnz):
         return False
@@ -168,7 +170,7 @@ def _is_pattern(node: Expr, stored: Stored) -> bool:
     return tuple(bare) == stored.block_bytes
 
 
-def _of_block(block: Block, wanted: Sequence[tuple[int, FewValues]]) -> list[Given]:
+def _of_block(block: Block, wanted: Sequence[tuple[int, FewValues]]) -> list[RegionValues]:
     return [few_of(block, one) for _, one in wanted]
 
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import copy_context
 from typing import Any
 
-from matnb.backend.cluster.cancellation import Stopping
+from matnb.backend.cluster.cancellation import CancelScope
 from matnb.errors import CellCancelled, MatnbError
 from matnb.events import Event, LoopAdvanced, LoopFinished
 from matnb.pictures.summary import LaterFacts, interrupted_text, later_html, later_text, progress_text
@@ -60,7 +60,7 @@ class Later:
         self._begin_seconds: float | None = None
         self._seconds = 0.0
         self._listeners: list[Callable[[], None]] = []
-        self._stopping: Stopping | None = None
+        self._stopping: CancelScope | None = None
         self._loop: LoopAdvanced | None = None
         self._num_loops = 0
         self._told_seconds = 0.0
@@ -204,7 +204,7 @@ class Later:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return self.bundle()
 
-    def run(self, stopping: Stopping, turn: AbstractContextManager[object] | None = None) -> None:
+    def run(self, stopping: CancelScope, turn: AbstractContextManager[object] | None = None) -> None:
         """Do the work, on the thread that calls this.
 
         Parameters
@@ -283,7 +283,7 @@ class Background:
         Held while some work is done.
     """
 
-    def __init__(self, stopping: Stopping, turn: AbstractContextManager[object] | None = None) -> None:
+    def __init__(self, stopping: CancelScope, turn: AbstractContextManager[object] | None = None) -> None:
         self._stopping, self._turn = stopping, turn
         self._lock = threading.Lock()
         self._waiting: deque[Later] = deque()

@@ -30,7 +30,7 @@ from matnb.lazy.indexing.keys import normalize_axes
 from matnb.pictures.facts import ArrayFacts
 from matnb.pictures.picture import Picture
 from matnb.pictures.quantities import axes_text, plural_text
-from matnb.program.plan import Stored
+from matnb.program.plan import StoredArray
 from matnb.session.array_facts import array_facts
 from matnb.session.memo import Memo, RememberedResults
 from matnb.session.naming import lose
@@ -704,7 +704,7 @@ def _looked_at() -> Session | None:
     return None if session is None or session.ended else session
 
 
-def _stored(node: Expr) -> Stored | None:
+def _stored(node: Expr) -> StoredArray | None:
     session = _looked_at()
     return None if session is None else session.stored(node)
 

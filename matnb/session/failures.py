@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from types import MappingProxyType
 
 from matnb.backend.engines.results import RunCancelled
-from matnb.backend.tasks.worker import Failed, TaskFailed
+from matnb.backend.tasks.worker import TaskFailed, TaskFailure
 from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.errors import CellCancelled, KernelError, MatnbError, TooLargeError, kernel_error
 from matnb.expr.nodes import Elementwise, Expr, MaskedMatMul, MatMul
 from matnb.io.files import seen_from_here
 from matnb.lazy.recording import Recording
-from matnb.program.operators import Multiply, MultiplyMasked, Operator, SumMasked
+from matnb.program.operators import MaskedMultiply, MaskedSum, Multiply, Operator
 from matnb.program.plan import Stage, Task
 from matnb.session.naming import earlier_lines
 
@@ -37,7 +37,7 @@ def raised_in_cell(
 
 
 def cell_error(
-    failed: Failed,
+    failed: TaskFailure,
     stages: Sequence[Stage],
     tasks: Iterable[Task],
     record: Recording | None,
@@ -145,7 +145,10 @@ def _writers(nodes: Iterable[Expr], record: Recording) -> list[Expr]:
 
 
 def _recorded(
-    failed: Failed, stages: Sequence[Stage], tasks: Iterable[Task], origins: Mapping[Expr, tuple[Expr, ...]]
+    failed: TaskFailure,
+    stages: Sequence[Stage],
+    tasks: Iterable[Task],
+    origins: Mapping[Expr, tuple[Expr, ...]],
 ) -> Iterator[Expr]:
     # Of all that an expression stands for, what asks for the operator that raised: p of p and -(-p).
     for made in _culprits(failed, stages, tasks):
@@ -153,7 +156,7 @@ def _recorded(
         yield from [one for one in meant if _is_made_by(one, failed.operator)] or meant
 
 
-def _culprits(failed: Failed, stages: Sequence[Stage], tasks: Iterable[Task]) -> list[Expr]:
+def _culprits(failed: TaskFailure, stages: Sequence[Stage], tasks: Iterable[Task]) -> list[Expr]:
     # A task computes a whole chain; the step that raised says which of its expressions it was.
     makes = next((task.makes for task in tasks if task.key == failed.key), None)
     stage = next((one for one in stages if one.makes == makes), None)
@@ -166,8 +169,8 @@ def _is_made_by(node: Expr, operator: Operator | Link | None) -> bool:
     match operator, node:
         case Link(name=name, output=output), Elementwise():
             return (node.name, node.output) == (name, output)
-        case Multiply() | MultiplyMasked() | SumMasked(), MatMul() | MaskedMatMul():
+        case Multiply() | MaskedMultiply() | MaskedSum(), MatMul() | MaskedMatMul():
             return True
-        case MultiplyMasked() | SumMasked(), Elementwise("multiply"):  # a product times a sparse array
+        case MaskedMultiply() | MaskedSum(), Elementwise("multiply"):  # a product times a sparse array
             return True
     return False

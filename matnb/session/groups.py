@@ -53,7 +53,7 @@ class LearnedCosts:
         self._least_seconds = seconds
 
     def learn(self, seconds: float, moved_bytes: float) -> None:
-        """Take what moving so many bytes took: half of what was not expected of it is believed."""
+        """Learn from the seconds that moving some bytes took, halfway from the old estimate to them."""
         fixed, rate = self._learned.fixed_seconds, self._learned.bytes_per_second
         if moved_bytes < fixed * rate:
             fixed += (seconds - moved_bytes / rate - fixed) / 2
@@ -65,7 +65,7 @@ class LearnedCosts:
 
 
 @dataclass
-class Pending:
+class PendingGain:
     """A repartition whose gain is to be measured.
 
     Attributes
@@ -129,7 +129,7 @@ class GroupState:
     cuts: Cuts | None = None
     num_runs: int = 0
     last_by_parts: int = 0
-    pending: Pending | None = None
+    pending: PendingGain | None = None
     was_repartitioned: bool = False
     hindered: str = ""
     tied: str = ""

@@ -22,7 +22,7 @@ from matnb.plan.explain import LAST_VALUE, ExpressionGraph, changes_of
 from matnb.plan.explain_plans import PlanGraph, nothing_to_run
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
 from matnb.plan.measured import MadeRun, Measures
-from matnb.program.plan import Plan, Stored
+from matnb.program.plan import Plan, StoredArray
 from matnb.session import naming
 from matnb.session.planning import Planner
 from matnb.session.run import missing_results
@@ -40,7 +40,7 @@ def stage_names() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class _Planned:
+class _NodePlan:
     # A loop or branch: what runs before it, what its inputs are called there, and how it runs itself.
     node: Loop | Cond
     before: Plan
@@ -147,11 +147,11 @@ class Looker:
         }
 
     def _controls(
-        self, roots: Mapping[str, Expr], known: Mapping[Expr, Stored], called: Mapping[Expr, str]
-    ) -> tuple[list[_Planned], dict[Expr, Stored]]:
+        self, roots: Mapping[str, Expr], known: Mapping[Expr, StoredArray], called: Mapping[Expr, str]
+    ) -> tuple[list[_NodePlan], dict[Expr, StoredArray]]:
         # How the loops and branches below some roots would run, and the arrays they would give.
-        made: dict[Expr, Stored] = {}
-        controls: list[_Planned] = []
+        made: dict[Expr, StoredArray] = {}
+        controls: list[_NodePlan] = []
         order = topological(roots.values(), known)
         for node in order:
             if not isinstance(node, Loop | Cond) or not (wanted := missing_results(node, order, self._store)):
@@ -164,7 +164,7 @@ class Looker:
             plan = plan_control(node, stored, self._planner.workers(), wanted)
             made.update(_as_stored(plan, len(controls)))
             names = {after[one]: called[one] for one in inputs.values()}
-            controls.append(_Planned(node, before, names, plan))
+            controls.append(_NodePlan(node, before, names, plan))
         return controls, made
 
     def picture(self, roots: Mapping[str, Expr], stage: str | None = None) -> Picture:
@@ -194,8 +194,8 @@ class Looker:
     def _compared(
         self,
         roots: Mapping[str, Expr],
-        known: Mapping[Expr, Stored],
-        above: Mapping[Expr, Stored],
+        known: Mapping[Expr, StoredArray],
+        above: Mapping[Expr, StoredArray],
         there: Sequence[Expr],
         after: Sequence[tuple[str, Mapping[str, Expr]]],
     ) -> Picture:
@@ -230,7 +230,7 @@ class Looker:
         self,
         title: str,
         roots: Mapping[str, Expr],
-        known: Mapping[Expr, Stored],
+        known: Mapping[Expr, StoredArray],
         there: Sequence[Expr],
         changes: Mapping[Expr, Change] | None = None,
     ) -> GraphFacts:
@@ -240,7 +240,7 @@ class Looker:
     def _plan_graph(
         self,
         roots: Mapping[str, Expr],
-        known: Mapping[Expr, Stored],
+        known: Mapping[Expr, StoredArray],
         passed: Mapping[str, Expr] | None = None,
         places: bool = False,
     ) -> GraphFacts:
@@ -278,7 +278,7 @@ class Looker:
         return GraphFacts("the plan", (nothing_to_run(reason),))
 
 
-def _as_stored(plan: Plan | ControlPlan, number: int) -> dict[Expr, Stored]:
+def _as_stored(plan: Plan | ControlPlan, number: int) -> dict[Expr, StoredArray]:
     # The arrays that a plan will leave, under names that no other has.
     return {
         node: replace(array, keys=tuple((type(plan), number, slot) for slot in array.keys))

@@ -20,7 +20,7 @@ from matnb.expr.nodes import Expr
 from matnb.plan.attributing import body_of
 from matnb.plan.looping import ControlPlan
 from matnb.plan.row_work import RowWork
-from matnb.program.plan import Slot, Stored
+from matnb.program.plan import Slot, StoredArray
 from matnb.program.program import batches
 from matnb.session.groups import Group, GroupState
 
@@ -29,7 +29,7 @@ _NUM_SECONDS = 5  # of iterations, of which the median is what one takes
 _LEAST_REMAINING = 10  # iterations that are expected of a loop that ends by a condition
 
 
-class Deciding(Protocol):
+class BalancerHook(Protocol):
     """What a watch asks of the session's balancer."""
 
     def reported(
@@ -100,7 +100,7 @@ class LoopWatch:
 
     def __init__(
         self,
-        balancer: Deciding,
+        balancer: BalancerHook,
         watched: Sequence[Group],
         works: Mapping[Slot, tuple[str, int]],
         row_works: Callable[[], Mapping[str, RowWork]],
@@ -220,7 +220,7 @@ class LoopResume:
 
 
 def resume_at(
-    resume: Resume, states: Sequence[Stored], counts: Mapping[Slot, tuple[int, int]] | None = None
+    resume: Resume, states: Sequence[StoredArray], counts: Mapping[Slot, tuple[int, int]] | None = None
 ) -> LoopResume:
     """Return where a loop goes on whose ``states`` were laid out so; ``counts`` are of its registers."""
     found = []
@@ -248,7 +248,7 @@ class LoopParts:
     """
 
     outcome: Outcome = field(default_factory=Outcome)
-    states: dict[int, tuple[Stored, ...]] = field(default_factory=dict)
+    states: dict[int, tuple[StoredArray, ...]] = field(default_factory=dict)
     num_pauses: int = 0
     iterations: int = 0
     _timed: dict[Hashable, dict[Slot, TaskTimed]] = field(default_factory=dict)  # by what iterations do
@@ -267,7 +267,7 @@ class LoopParts:
             earlier = timed.get(one.key)
             timed[one.key] = one if earlier is None else added(earlier, one)
 
-    def paused(self, resume: Resume, states: tuple[Stored, ...]) -> None:
+    def paused(self, resume: Resume, states: tuple[StoredArray, ...]) -> None:
         """Note a pause, and how the state was laid out before; its blocks are held by ``resume`` alone."""
         self.num_pauses += 1
         self.states[resume.epoch] = states

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, ref
 
 from matnb.backend.engines.blocks import WorkerBlocks
 from matnb.backend.engines.futures import OwnersLost
-from matnb.backend.kept import Kept, names_of
+from matnb.backend.kept import BlockRef, names_of
 from matnb.backend.store import Entry, Store
 from matnb.blocks.formats import Block, Dense
 from matnb.blocks.grid import Grid, whole
@@ -28,7 +28,7 @@ from matnb.lazy.handles import live_expressions
 from matnb.pictures.memo import MemoEntry, memo_html, memo_text
 from matnb.plan.explain import told_alone
 from matnb.program.place import laid_out
-from matnb.program.plan import Stored
+from matnb.program.plan import StoredArray
 from matnb.session.naming import line_of, variable_of
 from matnb.session.overrides import hiding, remembers
 from matnb.session.planning import Planner
@@ -174,7 +174,7 @@ class Memo:
     # before a run
 
     def recall(self, roots: Mapping[str, Expr], fetch: Collection[str]) -> dict[str, Block]:
-        """Return the values of roots that need no run; make sure that others find what is remembered.
+        """Return the values of roots that need no run, and reload remembered results that the run reads.
 
         From the roots down, small values and what is on disk are put on the workers where the run would read
         them and no array is there.
@@ -192,7 +192,7 @@ class Memo:
     def bring(
         self, roots: Iterable[Expr], asked: Collection[Expr] = (), looked_at: Iterable[Expr] = ()
     ) -> bool:
-        """Put what is remembered on the workers, where a run over the roots reads it; return whether it did.
+        """Reload remembered results that a run over the roots reads; return whether any were loaded.
 
         Parameters
         ----------
@@ -267,14 +267,14 @@ class Memo:
             self._planner.check_peaks(peaks, needed)
         except TooLargeError:
             return False
-        futures: list[Kept] = []
+        futures: list[BlockRef] = []
         counts: list[tuple[int, int]] = []
         for number, owner in enumerate(layout.owners):
             one = block(number)
             futures.extend(self._blocks.ship({number: one}, owner).values())
             counts.append((one.nnz, one.nbytes))
         nnz, sizes = tuple(nnz for nnz, _ in counts), tuple(size for _, size in counts)
-        stored = Stored(layout, names_of(futures), nnz, sizes)
+        stored = StoredArray(layout, names_of(futures), nnz, sizes)
         self._store.add(node, Entry(stored, tuple(futures), seconds))
         self._planner.in_use.add(node)  # it may be there under a name that only passes give
         return True
@@ -288,7 +288,7 @@ class Memo:
                 self._hits[entry] = self._hits.get(entry, 0) + 1
 
     def replaced(self, old: Entry, new: Entry) -> None:
-        """Go on with an array that was laid out anew, as what it was."""
+        """Keep the memo entry of an array that was repartitioned."""
         if old in self._texts:
             self._texts[new] = self._texts.pop(old)
         if old in self._hits:

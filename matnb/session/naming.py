@@ -43,7 +43,7 @@ def name_roots(roots: Mapping[str, Expr], record: Recording, there: Container[Ex
 
 
 def remember_lines(record: Recording) -> None:
-    """Remember the lines of a cell that has ended, for names, and for errors of what is computed later."""
+    """Remember the lines of a finished cell, for names and for errors in deferred work."""
     for node, lines in record.lines.items():
         if lines:
             _lines[node] = (record.filename, tuple(lines))

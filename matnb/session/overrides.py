@@ -72,12 +72,12 @@ def chosen() -> Choices:
 
 
 def engine_of(config: Config) -> str:
-    """Return the engine that runs what is asked for now."""
+    """Return the engine for the current request."""
     return chosen().engine or config.engine
 
 
 def remembers(config: Config) -> bool:
-    """Return whether results of what runs now are remembered, and those of others found."""
+    """Return whether the current run reads from and writes to the memo."""
     wish = chosen().remembers
     return config.remembers if wish is None else wish
 

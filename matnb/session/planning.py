@@ -37,12 +37,12 @@ from matnb.plan.chosen_entries import Choice, choices_worth_counting, most_chose
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.lower import lower
 from matnb.plan.product_entries import ProductCounts, is_worth_counting, worth_counting
-from matnb.plan.program_cache import PlanCache, Planned, Scattering
+from matnb.plan.program_cache import PlanCache, PlanResult, ScatterChoice
 from matnb.plan.structural_key import structural_key
 from matnb.plan.transposes import scatters
 from matnb.program.memory import estimate_bytes
 from matnb.program.place import regular_grid
-from matnb.program.plan import Plan, Stored, Workers
+from matnb.program.plan import Plan, StoredArray, Workers
 from matnb.program.writer import Slots
 
 _COUNTED = MatMul | MaskedMatMul | Choice  # large ones of sparse arrays are planned by counts
@@ -118,7 +118,7 @@ class Planner:
     def plan(
         self,
         roots: Mapping[str, Expr],
-        made: Mapping[Expr, Stored],
+        made: Mapping[Expr, StoredArray],
         passed: Mapping[str, Expr] | None = None,
     ) -> tuple[Plan, Mapping[Expr, Expr]]:
         """Return a plan for looking, laid out anew, and what each recorded expression became in it.
@@ -142,7 +142,7 @@ class Planner:
         live: set[Expr],
         products: Sequence[Expr] = (),
         bring: Callable[[Sequence[Expr]], bool] | None = None,
-    ) -> Planned:
+    ) -> PlanResult:
         """Return the plan for the roots, with what is known of its expressions.
 
         It is an earlier one for other expressions where one of the same form is remembered, and of the same
@@ -171,8 +171,8 @@ class Planner:
         )
 
     def _needed(
-        self, roots: Mapping[str, Expr], live: set[Expr], there: Mapping[Expr, Stored]
-    ) -> tuple[list[Expr], dict[Expr, Stored], list[Expr]]:
+        self, roots: Mapping[str, Expr], live: set[Expr], there: Mapping[Expr, StoredArray]
+    ) -> tuple[list[Expr], dict[Expr, StoredArray], list[Expr]]:
         # What a plan is made of, what of it is there, and what stays though it is only on the way.
         self.drop_dead()
         needed = topological(roots.values(), Either(there, self._store))
@@ -203,13 +203,13 @@ class Planner:
         self,
         roots: Mapping[str, Expr],
         keep: Sequence[Expr],
-        known: Mapping[Expr, Stored],
-        there: Mapping[Expr, Stored],
+        known: Mapping[Expr, StoredArray],
+        there: Mapping[Expr, StoredArray],
         workers: Workers,
         passed: Mapping[str, Expr] | None = None,
         constants: Collection[Expr] = (),
         bring: Callable[[Sequence[Expr]], bool] | None = None,
-    ) -> Planned:
+    ) -> PlanResult:
         # What is too large to stay keeps no pass from doing without it.
         most = self.memo_bytes
         keep = [node for node in keep if node.sparse or node.size * node.dtype.itemsize <= most]
@@ -232,13 +232,13 @@ class Planner:
         def scatters(transpose: Transpose, right: Expr) -> bool:
             operand, width = transpose.operand, 1 if right.ndim == 1 else right.shape[1]
             chosen = chooses(operand, entries[operand], width)
-            choices.append(Scattering(operand, entries[operand], width, chosen))
+            choices.append(ScatterChoice(operand, entries[operand], width, chosen))
             return chosen
 
         slots = Slots(constants)
         there = {node: slots.of(array) for node, array in known.items()}
         plan = lower(wanted, held_on_way, there, workers, slots, scatters=scatters, counted=self.counted)
-        return Planned(plan, optimized, origins, tuple(choices))
+        return PlanResult(plan, optimized, origins, tuple(choices))
 
     def large_products(self, plan: Plan) -> list[Expr]:
         """Return what a plan makes of sparse arrays by counts of their entries: products and choices."""
@@ -334,18 +334,18 @@ class Planner:
         return {number: limit for number, limit in found.items() if limit}
 
     def left(self) -> dict[int, int]:
-        """Return what each worker whose memory has a limit has left of it beside what is stored."""
+        """Return the memory that each worker with a limit has left beside its stored arrays."""
         held = self._with_ahead(self._store.bytes_by_owner())
         return {number: max(0, limit - held.get(number, 0)) for number, limit in self.limits().items()}
 
     def fits(self, peaks: Mapping[int, int]) -> bool:
-        """Return whether each worker has so much memory in addition to what is stored."""
+        """Return whether each worker has this much memory free beside its stored arrays."""
         return not self._lacking(peaks, self._with_ahead(self._store.bytes_by_owner()))
 
     def check_peaks(
         self, peaks: Mapping[int, int], needed: Collection[Expr], least: Mapping[int, int] | None = None
     ) -> None:
-        """Make room for so much memory on each worker, beside what is ``needed``, or refuse it.
+        """Make room for the peak of each worker without evicting what is ``needed``, or refuse the plan.
 
         Where there is room for the ``least`` that may be needed, it is not refused.
 

@@ -191,7 +191,7 @@ class TerminalLine:
             self.draw()
 
     def draw(self) -> None:
-        """Write the line anew, if it is time."""
+        """Redraw the line, if it is due."""
         if self._run is None:
             return
         with self._lock:

@@ -30,7 +30,7 @@ from matnb.session.groups import (
     Groups,
     GroupState,
     LearnedCosts,
-    Pending,
+    PendingGain,
     Question,
     has_rows_cut,
     tie_of,
@@ -38,7 +38,7 @@ from matnb.session.groups import (
 from matnb.session.loop_parts import LoopWatch, Span
 from matnb.session.planning import Planner
 from matnb.session.repartitioner import Repartition, Repartitioner
-from matnb.session.settings import Rebalancing, rebalancing_from
+from matnb.session.settings import RebalanceSetting, rebalancing_from
 from matnb.session.stored_layouts import StoredLayouts, rebalanced
 
 _PATIENCE_SECONDS = 5.0  # for workers that were there at a pause, but not yet to be used
@@ -130,7 +130,7 @@ class Balancer:
         return found
 
     def before_run(self, plan: Plan) -> bool:
-        """Lay stored arrays out anew that an ordinary run is about to read, by what earlier ones took.
+        """Repartition stored arrays that an ordinary run is about to read, by the times of earlier runs.
 
         Where its last bits may follow the cuts, arrays that were cut by times get cuts from counts instead.
         Returns whether it has to be planned anew; errors as of :meth:`prepare`.
@@ -196,7 +196,7 @@ class Balancer:
                 self.decider.tell_gain(state, 0.0)
 
     def ask_now(self) -> tuple[Decision, ...]:
-        """Repartition every stored sparse array that is badly cut by what is known; return the decisions."""
+        """Repartition the stored sparse arrays that measured times show badly cut; return the decisions."""
         self._planner.drop_dead()
         entries = {node: entry for entry, node in self._store.named().items()}
         decisions = []
@@ -211,7 +211,7 @@ class Balancer:
     # what a user asks for
 
     def repartition(self, node: Expr, parts: tuple[int, ...] | Grid | None) -> None:
-        """Cut a stored array anew, and with it those that are to lie as it does.
+        """Repartition a stored array, and with it the arrays that are kept aligned with it.
 
         Parameters
         ----------
@@ -382,7 +382,7 @@ class Decider:
 
     def __init__(
         self,
-        setting: Rebalancing,
+        setting: RebalanceSetting,
         planner: Planner,
         repartitioner: Repartitioner,
         layouts: StoredLayouts,
@@ -512,7 +512,7 @@ class Decider:
         self._tell(decision, done.seconds, done.moved_bytes)
         for node, cuts in counted.items():
             self._layouts.follow_times(done.entries[node], cuts)
-        pending = Pending(
+        pending = PendingGain(
             number,
             decision,
             0.0 if watch is None else watch.iteration_seconds(group.state),

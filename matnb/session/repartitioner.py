@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from matnb.backend.engines.driver_loops import LINEAGE_DEPTH, PlanEngine
-from matnb.backend.kept import Kept, names_of
+from matnb.backend.kept import BlockRef, names_of
 from matnb.backend.store import Entry
 from matnb.balance.situation import Floats, Integers, Profile
 from matnb.blocks.grid import Region, region_shape, regular_cuts
@@ -21,7 +21,7 @@ from matnb.expr.nodes import Expr
 from matnb.pictures.quantities import bytes_text
 from matnb.program.kinds import CUT, EXCHANGE, Kind
 from matnb.program.operators import Join, Run
-from matnb.program.plan import Slot, Stored
+from matnb.program.plan import Slot, StoredArray
 from matnb.program.regions import region_size
 from matnb.program.writer import PlanWriter, Slots, TaskWriter, cut_of
 from matnb.session.failures import raised_in_cell
@@ -37,7 +37,7 @@ _HISTOGRAM_BINS = 256
 
 @dataclass(frozen=True)
 class Repartition:
-    """What laying arrays out anew gave.
+    """The outcome of repartitioning arrays.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Repartition:
 
 @dataclass(frozen=True)
 class _NewBlock:
-    """A block that is made anew, by moves from old ones."""
+    """A block of the new layout, and the moves from old blocks that make it."""
 
     region: Region
     owner: int
@@ -130,7 +130,7 @@ class _Change:
         task.do(cut_of(move.region, self._bounds[move.source]), task.read(slot))
         return writer.add(task, move.source_owner, CUT, self._bytes_of(move), self.node, name)
 
-    def stored(self, made: _MadeBlocks) -> tuple[Stored, tuple[Kept, ...]]:
+    def stored(self, made: _MadeBlocks) -> tuple[StoredArray, tuple[BlockRef, ...]]:
         """Return the array as it is now, and what keeps its blocks."""
         futures, nnz, sizes = [], [], []
         for number in range(self.layout.grid.num_blocks):
@@ -144,23 +144,25 @@ class _Change:
                 futures.append(one.future)
                 nnz.append(one.nnz)
                 sizes.append(one.num_bytes)
-        return Stored(self.layout, names_of(futures), tuple(nnz), tuple(sizes)), tuple(futures)
+        return StoredArray(self.layout, names_of(futures), tuple(nnz), tuple(sizes)), tuple(futures)
 
 
 @dataclass(frozen=True, eq=False)
-class _Made:
+class _BlockResult:
     """A block that was made: what keeps it, and its counts."""
 
-    future: Kept
+    future: BlockRef
     nnz: int
     num_bytes: int
 
 
-_MadeBlocks: TypeAlias = dict[tuple[_Change, int], _Made]  # by the change, and the number of the new block
+_MadeBlocks: TypeAlias = dict[
+    tuple[_Change, int], _BlockResult
+]  # by the change, and the number of the new block
 
 
 class Repartitioner:
-    """Lays stored arrays out anew.
+    """Repartitions stored arrays.
 
     Parameters
     ----------
@@ -178,7 +180,7 @@ class Repartitioner:
     def repartition(
         self, arrays: Mapping[Expr, tuple[Entry, Layout]], profiles: Mapping[Expr, Profile] | None = None
     ) -> Repartition:
-        """Lay arrays out anew, in bounded batches; nothing is changed until all is there.
+        """Repartition arrays in bounded batches; the old layouts stay until all new blocks exist.
 
         A block whose part of the array and whose owner stay is kept as it is.
 
@@ -259,14 +261,14 @@ class Repartitioner:
         with raised_in_cell((), ()):
             outcome = self._engine.run(writer.plan(()), given, hold=keys)
         for block, key in zip(batch, keys, strict=True):
-            made[block] = _Made(outcome.kept[key], *outcome.counts[key])
+            made[block] = _BlockResult(outcome.kept[key], *outcome.counts[key])
 
-    def _writer(self, entries: Mapping[Expr, Entry]) -> tuple[PlanWriter, dict[Slot, Kept]]:
+    def _writer(self, entries: Mapping[Expr, Entry]) -> tuple[PlanWriter, dict[Slot, BlockRef]]:
         # What writes tasks that read stored arrays, and what is in the slots of their blocks.
         slots = Slots()
         stored = {node: slots.of(entry.stored) for node, entry in entries.items()}
         writer = PlanWriter(stored, {}, {}, self._planner.workers(), slots)
-        given: dict[Slot, Kept] = {}
+        given: dict[Slot, BlockRef] = {}
         for node, entry in entries.items():
             writer.note_reuse(node)
             given.update(zip(stored[node].keys, entry.futures, strict=True))

@@ -16,7 +16,7 @@ from matnb.backend.engines.engine_gang import GangEngine, GangUnavailable
 from matnb.backend.engines.futures import OwnersLost
 from matnb.backend.engines.recovery import Resume
 from matnb.backend.engines.results import Outcome, RunCancelled
-from matnb.backend.kept import Kept, LocalBlock, names_of
+from matnb.backend.kept import BlockRef, LocalBlock, names_of
 from matnb.backend.store import Entry, Store
 from matnb.backend.tasks.worker import TaskFailed
 from matnb.blocks.formats import Block, Dense, to_numpy
@@ -42,7 +42,7 @@ from matnb.plan.explain_plans import plan_text
 from matnb.plan.looping import ControlPlan, starts_inside
 from matnb.plan.plan_counts import counts_of
 from matnb.plan.product_entries import operands_counted
-from matnb.plan.program_cache import ControlPlans, Planned
+from matnb.plan.program_cache import ControlPlans, PlanResult
 from matnb.program.place import default_layout
 from matnb.program.plan import Plan, Slot
 from matnb.session.failures import cell_error, largest, lines_of, located, raised_in_cell
@@ -263,11 +263,11 @@ class Runner:
 
     def _fitting(
         self,
-        planned: Planned,
+        planned: PlanResult,
         roots: Mapping[str, Expr],
-        keeping_less: Callable[[], Planned] | None,
+        keeping_less: Callable[[], PlanResult] | None,
         record: Recording | None,
-    ) -> Planned:
+    ) -> PlanResult:
         # A plan for which there is room: where all that handles stand for does not fit, none of it is kept.
         try:
             self.planner.check_peaks(planned.plan.peaks, planned.plan.reused)
@@ -357,9 +357,9 @@ class Runner:
             self._store.add(node, Entry(stored, futures, cost, at), lifetime(node))
         self.balancer.layouts.made(made, plan.reused)
 
-    def _binding(self, plan: Plan) -> dict[Slot, Kept]:
+    def _binding(self, plan: Plan) -> dict[Slot, BlockRef]:
         # What is in the slots that a plan reads and does not make.
-        found: dict[Slot, Kept] = {}
+        found: dict[Slot, BlockRef] = {}
         for node, array in plan.reused.items():
             entry = self._store.entry(node)
             assert entry is not None, "what a plan reads stays until it has run"

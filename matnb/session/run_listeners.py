@@ -9,12 +9,12 @@ from matnb.backend.cluster.dask_cluster import WorkerInfo
 from matnb.events import TaskTimed
 from matnb.expr.nodes import Expr
 from matnb.pictures.facts import HistorySection
-from matnb.program.plan import Plan, Stored, Workers
+from matnb.program.plan import Plan, StoredArray, Workers
 from matnb.registration import Registry
 
 
 class RunListener(Protocol):
-    """What is told of each run of a session."""
+    """Notified about each run of a session."""
 
     def note(self, plan: Plan, timed: Sequence[TaskTimed]) -> None:
         """Take what a run's tasks took."""
@@ -25,7 +25,9 @@ class RunListener(Protocol):
 
 # Each tells whether an array is computed since somebody looks at it, given it, the arrays that are there, the
 # workers and how they are arranged.
-CHEAP: list[Callable[[Expr, Mapping[Expr, Stored], Sequence[WorkerInfo], tuple[int, ...] | None], bool]] = []
+CHEAP: list[
+    Callable[[Expr, Mapping[Expr, StoredArray], Sequence[WorkerInfo], tuple[int, ...] | None], bool]
+] = []
 Maker = Callable[[Callable[[], Workers]], RunListener]
 MAKERS: Registry[str, Maker] = Registry("the listener")
 _Maker = TypeVar("_Maker", bound=Maker)

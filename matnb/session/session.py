@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy.sparse as sp
 
-from matnb.backend.cluster.cancellation import Stopping, deferred, resend_dropped
+from matnb.backend.cluster.cancellation import CancelScope, deferred, resend_dropped
 from matnb.backend.cluster.dask_cluster import Attendance, DaskCluster
 from matnb.backend.engines.context import EngineContext
 from matnb.backend.engines.driver_loops import PlanEngine
@@ -54,7 +54,7 @@ from matnb.plan.explain import LAST_VALUE
 from matnb.plan.lower import lower
 from matnb.plan.report import RunReport, total
 from matnb.program.memory import estimate_bytes
-from matnb.program.plan import Plan, Stored, Workers
+from matnb.program.plan import Plan, StoredArray, Workers
 from matnb.session.array_facts import ValuesThere
 from matnb.session.background import Background, Later
 from matnb.session.failures import raised_in_cell
@@ -483,7 +483,7 @@ class Session:
 
     # looking
 
-    def stored(self, node: Expr) -> Stored | None:
+    def stored(self, node: Expr) -> StoredArray | None:
         """Return where an expression's blocks are, or None; computes nothing."""
         entry = self._store.entry(node)
         return None if entry is None else entry.stored
@@ -542,7 +542,7 @@ class SessionLock:
 
     def __init__(
         self,
-        stopping: Stopping,
+        stopping: CancelScope,
         tell: Callable[[SessionAwaited], None],
         found: Callable[[int | None], tuple[tuple[str, ...], int | None]],
     ) -> None:
@@ -604,7 +604,7 @@ class Interpreter:
         config: Config,
         store: Store,
         bring: Callable[[Expr], Block],
-        stopping: Stopping,
+        stopping: CancelScope,
         convergence: Convergence,
     ) -> None:
         self._config, self._store, self._bring, self._stopping = config, store, bring, stopping

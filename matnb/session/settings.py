@@ -112,7 +112,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Rebalancing:
+class RebalanceSetting:
     """A setting of ``rebalance=``.
 
     Attributes
@@ -137,7 +137,7 @@ class Rebalancing:
         return self.name not in ("off", "entries")
 
 
-def rebalancing_from(value: object) -> Rebalancing:
+def rebalancing_from(value: object) -> RebalanceSetting:
     """Return what a user asked for: a name, the path of a trace, a trace, or a policy.
 
     Raises
@@ -147,15 +147,15 @@ def rebalancing_from(value: object) -> Rebalancing:
     """
     if isinstance(value, Trace):
         replayed = Replay(value)  # one for all groups: it knows what it has repeated
-        return Rebalancing("replay", lambda: replayed)
+        return RebalanceSetting("replay", lambda: replayed)
     if isinstance(value, os.PathLike) or (isinstance(value, str) and is_trace_path(value)):
         return rebalancing_from(_read(os.fspath(value)))
     if isinstance(value, str) and value.strip().lower() in POLICY_NAMES:
         name = value.strip().lower()
-        return Rebalancing(name, lambda: policy_named(name))
+        return RebalanceSetting(name, lambda: policy_named(name))
     called = getattr(value, "name", None)
     if callable(getattr(value, "decide", None)) and isinstance(called, str) and not isinstance(value, type):
-        return Rebalancing(called, lambda: value)  # type: ignore[arg-type,return-value]  # it is like a policy
+        return RebalanceSetting(called, lambda: value)  # type: ignore[arg-type,return-value]  # it is like a policy
     others = "give a trace, the path of one (.json), an object with name and decide(situation), or one of"
     raise OptionError(f"rebalance={value!r}: {suggestion(value, POLICY_NAMES, others)}")
 

@@ -125,7 +125,7 @@ class StoredLayouts:
         self._lay_beside(partners, leader, layouts)
 
     def aligned(self, nodes: Iterable[Expr] | None = None) -> Mapping[Entry, Entry]:
-        """Lay out anew what is to lie as another array does and does not yet.
+        """Repartition the arrays that should be aligned with another and are not yet.
 
         Parameters
         ----------
@@ -246,7 +246,7 @@ class StoredLayouts:
         return {arrays[node]: new for node, new in done.entries.items()}
 
     def rows_in(self, situation: Situation, num_parts: int) -> Cuts:
-        """Return cuts into so many parts of about equal work, fewer where there are fewer rows."""
+        """Return cuts into ``num_parts`` parts of about equal work, fewer where there are fewer rows."""
         num_parts = min(num_parts, situation.profile.length)
         owners = spread(num_parts, self._planner.workers().numbers)
         shares = [situation.speeds.get(owner, 1.0) for owner in owners]

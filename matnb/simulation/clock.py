@@ -24,7 +24,7 @@ from matnb.pictures.quantities import bytes_text, plural_text, seconds_text
 from matnb.plan.looping import ControlPlan
 from matnb.program.kinds import Role
 from matnb.program.memory import depth_first
-from matnb.program.operators import Cut, Fused, Join, Multiply
+from matnb.program.operators import Cut, FusedKernel, Join, Multiply
 from matnb.program.plan import Plan, PlanWork, Slot, Stage, Task, Workers
 from matnb.program.program import EXPECTED, TOUCHED_AT_MOST, Action, Batch, Branch, Iterate, batches
 from matnb.program.regions import region_size
@@ -575,7 +575,7 @@ def _followed(task: Task, places: Sequence[int]) -> tuple[bool, set[Slot] | None
             here.add(count + number)
         elif used:
             is_product = isinstance(step.operator, Multiply) and not step.operator.transposed
-            is_product |= isinstance(step.operator, Fused) and step.operator.product is not None
+            is_product |= isinstance(step.operator, FusedKernel) and step.operator.product is not None
             left = step.arguments[0]
             if used != [1] or not is_product or left >= count:
                 return False, None

@@ -20,7 +20,7 @@ from matnb.plan.looping import plan_control, starts_inside
 from matnb.plan.lower import lower
 from matnb.plan.transposes import scatters
 from matnb.program.memory import estimate_bytes
-from matnb.program.plan import Plan, Stored, Workers
+from matnb.program.plan import Plan, StoredArray, Workers
 from matnb.program.writer import Slots
 from matnb.session.current import check_closed, current_session
 from matnb.session.run import missing_results
@@ -45,7 +45,7 @@ _DENSE_SIZE = 100_000  # elements that these take in a moment
 
 def is_cheap(
     node: Expr,
-    known: Mapping[Expr, Stored],
+    known: Mapping[Expr, StoredArray],
     there: Sequence[WorkerInfo],
     node_grid: tuple[int, ...] | None,
 ) -> bool:
@@ -94,7 +94,7 @@ def simulated(
     cluster: Cluster,
     workers: Workers,
     iterations: int | None = None,
-    known: Mapping[Expr, Stored] = MappingProxyType({}),
+    known: Mapping[Expr, StoredArray] = MappingProxyType({}),
 ) -> Simulation:
     """Return what it would take to make arrays on a described cluster, on which only what is known is yet.
 
@@ -136,7 +136,7 @@ def cluster_of(there: Sequence[WorkerInfo], node_grid: tuple[int, ...] | None) -
 
 
 def _plan(
-    roots: Mapping[str, Expr], made: Mapping[Expr, Stored], workers: Workers
+    roots: Mapping[str, Expr], made: Mapping[Expr, StoredArray], workers: Workers
 ) -> tuple[Plan, Mapping[str, Expr]]:
     # The plan for named expressions, and what the passes made of them.
     after, _ = traced(roots, made)

@@ -23,7 +23,7 @@ from matnb.lazy.fields import has_fields
 from matnb.lazy.loop import LoopPiece
 from matnb.lazy.read_ahead import reading_ahead
 from matnb.pictures.quantities import bytes_text
-from matnb.sources.rows import RowPart, Series, Values, Wanted, check_alike, cut_anew
+from matnb.sources.rows import Demand, RowPart, Series, Values, check_alike, cut_anew
 from matnb.sources.whole_numbers import whole
 
 AHEAD = 2  # batches that are ready while one is worked on
@@ -264,7 +264,7 @@ class BatchSource:
 
     @cached_property
     def _counted_rows(self) -> int:
-        return sum(len(part) for part in self._rows(0, Wanted()))
+        return sum(len(part) for part in self._rows(0, Demand()))
 
     @property
     def num_batches(self) -> int | None:
@@ -402,7 +402,7 @@ class BatchSource:
                         start += len(cut)
 
     def _parts(self, epoch: int, in_loops: bool, most_bytes: int) -> Iterator[RowPart]:
-        wanted = Wanted()
+        wanted = Demand()
         rows = self._rows(epoch, wanted)
         first = next(rows, None)
         if first is None:
@@ -425,7 +425,7 @@ class BatchSource:
             check_alike(first, part)
             yield part
 
-    def _rows(self, epoch: int, wanted: Wanted) -> Iterator[RowPart]:
+    def _rows(self, epoch: int, wanted: Demand) -> Iterator[RowPart]:
         # What is left after holding out, in the order of the pass; no part is without a row.
         order = None if self.seed is None else np.random.default_rng([self.seed, epoch])
         parts = self.series.parts(order, wanted)
@@ -437,7 +437,7 @@ class BatchSource:
             yield from parts
             return
         if not self.series.is_here:
-            parts = cut_anew(parts, SHUFFLED_BATCHES * self.batch_size, Wanted())
+            parts = cut_anew(parts, SHUFFLED_BATCHES * self.batch_size, Demand())
         for part in parts:
             yield part.taken(order.permutation(len(part)))
 

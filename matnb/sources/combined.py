@@ -9,7 +9,7 @@ import numpy as np
 
 from matnb.errors import DTypeError, OptionError
 from matnb.sources.batches import BatchSource
-from matnb.sources.rows import RowPart, Series, Wanted, cut_anew
+from matnb.sources.rows import Demand, RowPart, Series, cut_anew
 from matnb.sources.whole_numbers import whole
 
 
@@ -17,7 +17,7 @@ def _of_source(number: int, part: RowPart) -> RowPart:
     return replace(part, where=f"source {number} ({part.where})")
 
 
-class _Joined(Series):
+class _SeriesChain(Series):
     """All rows of one series, then those of the next."""
 
     def __init__(self, series: Sequence[Series]) -> None:
@@ -31,13 +31,13 @@ class _Joined(Series):
         counts = [one.num_rows for one in self._series]
         return None if None in counts else sum(one for one in counts if one is not None)
 
-    def parts(self, order: np.random.Generator | None, wanted: Wanted) -> Iterator[RowPart]:
+    def parts(self, order: np.random.Generator | None, wanted: Demand) -> Iterator[RowPart]:
         numbers = np.arange(len(self._series))
         for number in numbers if order is None else order.permutation(numbers):
             yield from (_of_source(int(number), part) for part in self._series[number].parts(order, wanted))
 
 
-class _Blended(_Joined):
+class _SeriesBlend(_SeriesChain):
     """Rows of several series in turns of so many, drawn by their shares until all have ended."""
 
     def __init__(self, series: Sequence[Series], shares: Sequence[float], size: int, seed: int) -> None:
@@ -47,9 +47,9 @@ class _Blended(_Joined):
     def __repr__(self) -> str:
         return " blended with ".join(map(repr, self._series))
 
-    def parts(self, order: np.random.Generator | None, wanted: Wanted) -> Iterator[RowPart]:
+    def parts(self, order: np.random.Generator | None, wanted: Demand) -> Iterator[RowPart]:
         draws = np.random.default_rng(self._seed) if order is None else order
-        turns = [cut_anew(one.parts(order, Wanted()), self._size, Wanted()) for one in self._series]
+        turns = [cut_anew(one.parts(order, Demand()), self._size, Demand()) for one in self._series]
         left = self._shares.astype(np.float64)
         while left.any():
             number = int(draws.choice(len(turns), p=left / left.sum()))
@@ -84,7 +84,7 @@ def joined(*sources: BatchSource) -> BatchSource:
     [[0, 0], [0, 1], [1, 1]]
     """
     first, series = _checked(sources, "joined")
-    return BatchSource(_Joined(series), first.batch_size, first.seed)
+    return BatchSource(_SeriesChain(series), first.batch_size, first.seed)
 
 
 def blended(*sources: BatchSource, shares: Sequence[float] | None = None, seed: int = 0) -> BatchSource:
@@ -115,7 +115,7 @@ def blended(*sources: BatchSource, shares: Sequence[float] | None = None, seed: 
     weights = [1.0] * len(sources) if shares is None else [float(one) for one in shares]
     if len(weights) != len(sources) or not all(0 < one < np.inf for one in weights):
         raise OptionError(f"shares={shares!r}: give a positive number for each of {len(sources)} sources")
-    turns = _Blended(series, weights, first.batch_size, whole(seed, "seed", least=0))
+    turns = _SeriesBlend(series, weights, first.batch_size, whole(seed, "seed", least=0))
     return BatchSource(turns, first.batch_size, first.seed)
 
 

@@ -24,7 +24,7 @@ from matnb.io.pairs import Pairs
 from matnb.io.source import READERS, Source, open_source
 from matnb.sources.batches import BatchSource
 from matnb.sources.from_memory import drawn_from
-from matnb.sources.rows import RowPart, Series, Values, Wanted, check_finite
+from matnb.sources.rows import Demand, RowPart, Series, Values, check_finite
 
 SLAB_BYTES = 1 << 23  # that are read at once
 BLOCK_BYTES = 1 << 20  # of a table's rows that are written at once
@@ -46,7 +46,7 @@ class FileRows(ABC):
         self.file, self.width, self.num_rows = file, width, num_rows
 
     @abstractmethod
-    def slabs(self, wanted: Wanted) -> Iterator[Slab]:
+    def slabs(self, wanted: Demand) -> Iterator[Slab]:
         """Yield X and y, some rows at a time."""
 
 
@@ -66,7 +66,7 @@ class _NpyRows(FileRows):
         super().__init__(source.file, shape[1] - (target is not None), shape[0])
         self._source, self._target = source, target
 
-    def slabs(self, wanted: Wanted) -> Iterator[Slab]:
+    def slabs(self, wanted: Demand) -> Iterator[Slab]:
         source = self._source
         num_rows, width = source.header.shape
         context, (piece,) = source.merge([None]), source.pieces(1)
@@ -100,7 +100,7 @@ class _NpzRows(FileRows):
                 raise archive.file.error(f"member 'y' of shape {shape} for {rows} rows")
         super().__init__(archive.file, width, rows)
 
-    def slabs(self, wanted: Wanted) -> Iterator[Slab]:
+    def slabs(self, wanted: Demand) -> Iterator[Slab]:
         with ExitStack() as stack:
             archive = stack.enter_context(open_archive(self.file))
             targets = stack.enter_context(archive.opened("y")) if self._has_targets else None
@@ -108,14 +108,14 @@ class _NpzRows(FileRows):
             for X in rows(archive, stack, wanted):
                 yield X, None if targets is None else self._filled(*targets, X.shape[0])
 
-    def _dense_rows(self, archive: Archive, stack: ExitStack, wanted: Wanted) -> Iterator[Values]:
+    def _dense_rows(self, archive: Archive, stack: ExitStack, wanted: Demand) -> Iterator[Values]:
         header, stream = stack.enter_context(archive.opened("X"))
         assert self.num_rows is not None
         step = max(1, SLAB_BYTES * self.num_rows // max(1, header.num_bytes))
         for start, stop in _ranges(self.num_rows, step, wanted):
             yield self._filled(header, stream, stop - start)
 
-    def _sparse_rows(self, archive: Archive, stack: ExitStack, wanted: Wanted) -> Iterator[Values]:
+    def _sparse_rows(self, archive: Archive, stack: ExitStack, wanted: Demand) -> Iterator[Values]:
         assert self.num_rows is not None
         assert self.width is not None
         pointers = archive.indices("indptr").astype(np.int64)
@@ -163,7 +163,7 @@ class _TableRows(FileRows):
             raise source.file.error(f"column {bad[0]!r} is not numeric; columns=[{good}] reads the others")
         self._source, self._has_target = source, has_target
 
-    def slabs(self, wanted: Wanted) -> Iterator[Slab]:
+    def slabs(self, wanted: Demand) -> Iterator[Slab]:
         # Columns are written where the rows wanted next will lie, so that slabs need not be joined after.
         slab, filled, seen = np.empty((0, 0)), 0, 0
         target = np.empty(0)
@@ -189,7 +189,7 @@ class _TableRows(FileRows):
         for piece in self._source.pieces(1):
             yield from self._source.parts(piece)
 
-    def _rows_at_once(self, parsed: int, seen: int, wanted: Wanted) -> int:
+    def _rows_at_once(self, parsed: int, seen: int, wanted: Demand) -> int:
         # What fills up before the file ends: those of one part where it is not known how many there are.
         if self.num_rows is None or wanted.rows is None:
             return parsed
@@ -228,7 +228,7 @@ class _PairRows(FileRows):
         facts = [source.summary(source.parse(piece)) for piece in source.pieces(_count_of(self.file))]
         return min(one.lowest for one in facts), max(one.highest for one in facts)
 
-    def slabs(self, wanted: Wanted) -> Iterator[Slab]:
+    def slabs(self, wanted: Demand) -> Iterator[Slab]:
         source = self.source
         assert self.width is not None
         for piece in source.pieces(_count_of(self.file)):
@@ -251,7 +251,7 @@ class _WholeRows(FileRows):
         super().__init__(file, None, None)
         self._source = source
 
-    def slabs(self, wanted: Wanted) -> Iterator[Slab]:
+    def slabs(self, wanted: Demand) -> Iterator[Slab]:
         source = self._source
         parsed = [source.parse(piece) for piece in source.pieces(1)]
         context = source.merge([source.summary(one) for one in parsed])
@@ -276,7 +276,7 @@ def _rows_of(
     return sp.csr_array((values, indices, counted), shape=(len(pointers) - 1, width))
 
 
-def _ranges(length: int, step: int, wanted: Wanted) -> Iterator[tuple[int, int]]:
+def _ranges(length: int, step: int, wanted: Demand) -> Iterator[tuple[int, int]]:
     # Of rows that are read at once: as many as are wanted, where that is known.
     start = 0
     while start < length:
@@ -328,7 +328,7 @@ class _Files(Series):
                 one.width = max(0, highest + 1 - base)
         self._check_widths()
 
-    def parts(self, order: np.random.Generator | None, wanted: Wanted) -> Iterator[RowPart]:
+    def parts(self, order: np.random.Generator | None, wanted: Demand) -> Iterator[RowPart]:
         self._settle()
         numbers = np.arange(len(self._files))
         for number in numbers if order is None else order.permutation(numbers):

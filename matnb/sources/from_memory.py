@@ -10,7 +10,7 @@ from matnb.errors import OptionError, ShapeError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.sources.batches import BatchSource
-from matnb.sources.rows import RowPart, Series, Wanted, check_finite, part_of
+from matnb.sources.rows import Demand, RowPart, Series, check_finite, part_of
 from matnb.sources.whole_numbers import whole
 
 
@@ -29,7 +29,7 @@ class _Here(Series):
     def num_rows(self) -> int | None:
         return len(self._part)
 
-    def parts(self, order: np.random.Generator | None, wanted: Wanted) -> Iterator[RowPart]:
+    def parts(self, order: np.random.Generator | None, wanted: Demand) -> Iterator[RowPart]:
         yield self._part
 
 
@@ -87,7 +87,7 @@ class _Calls(Series):
     def __repr__(self) -> str:
         return f"{self._num_batches} calls of {getattr(self._fn, '__name__', 'a function')}"
 
-    def parts(self, order: np.random.Generator | None, wanted: Wanted) -> Iterator[RowPart]:
+    def parts(self, order: np.random.Generator | None, wanted: Demand) -> Iterator[RowPart]:
         numbers = np.arange(self._num_batches)
         for number in numbers if order is None else order.permutation(numbers):
             try:

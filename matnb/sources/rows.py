@@ -187,13 +187,13 @@ def check_finite(part: RowPart) -> None:
 
 
 @dataclass
-class Wanted:
-    """How many rows whoever reads would take next; None while that is not known. Others are taken too."""
+class Demand:
+    """How many rows the reader wants next; None if unknown. A part may have another number of rows."""
 
     rows: int | None = None
 
 
-def cut_anew(parts: Iterable[RowPart], size: int, wanted: Wanted) -> Iterator[RowPart]:
+def cut_anew(parts: Iterable[RowPart], size: int, wanted: Demand) -> Iterator[RowPart]:
     """Yield the same rows in parts of ``size``, and a shorter last one; joins what comes in others."""
     waiting: list[RowPart] = []
     count, wanted.rows = 0, size
@@ -225,7 +225,7 @@ class Series(ABC):
     is_here = False
 
     @abstractmethod
-    def parts(self, order: np.random.Generator | None, wanted: Wanted) -> Iterator[RowPart]:
+    def parts(self, order: np.random.Generator | None, wanted: Demand) -> Iterator[RowPart]:
         """Yield the rows in parts of any number; files and the like in a drawn order, if one is given."""
 
     @abstractmethod

@@ -32,7 +32,7 @@ _MOST_SHOWN = 100_000  # groups of a result that is looked at at once
 
 
 @dataclass(frozen=True, eq=False)
-class Keyed:
+class GroupKeys:
     """Rows by the values of some columns.
 
     Attributes
@@ -55,7 +55,7 @@ class Keyed:
         return self.groups.num_groups
 
 
-def keyed(table: Table, names: Sequence[str]) -> Keyed:
+def keyed(table: Table, names: Sequence[str]) -> GroupKeys:
     """Return the rows of a table, none of which misses a key, grouped by columns."""
     columns = [table[name] for name in names]
     handles = [one.codes if isinstance(one, Column) else one for one in columns]
@@ -63,7 +63,7 @@ def keyed(table: Table, names: Sequence[str]) -> Keyed:
     numbers = groups.transform(handles[0], lambda found, _: arange(found.num_groups))
     found = groups.keys if isinstance(groups.keys, tuple) else (groups.keys,)
     keys = (_as_column(one, key) for one, key in zip(columns, found, strict=True))
-    return Keyed(groups, numbers, tuple(keys))
+    return GroupKeys(groups, numbers, tuple(keys))
 
 
 def _as_column(like: DistArray | Column, codes: DistArray) -> DistArray | Column:
@@ -108,7 +108,7 @@ class TableGroups(GroupRows):
     ) -> None:
         self._table, self._keys, self._values, self._is_chosen = table, keys, values, is_chosen
         self._made_keys, self._as_index = made_keys, as_index
-        self._known: tuple[Table, Keyed] | None = None
+        self._known: tuple[Table, GroupKeys] | None = None
 
     def __getitem__(self, names: str | list[str]) -> TableGroups:
         chosen = self._table._named(names)
@@ -128,7 +128,7 @@ class TableGroups(GroupRows):
     def _ipython_key_completions_(self) -> list[str]:
         return list(self._table.columns)
 
-    def _grouped(self) -> tuple[Table, Keyed]:
+    def _grouped(self) -> tuple[Table, GroupKeys]:
         # The rows that have all keys, and their groups.
         if self._known is None:
             table, keys = self._table, self._keys
@@ -390,7 +390,7 @@ def has_numbers(column: DistArray | Column, method: str = "sum") -> bool:
     return isinstance(column, DistArray | MaskedColumn)
 
 
-def _of_groups(table: Table, known: Keyed, name: str, method: str, q: float = 0.5) -> DistArray | Column:
+def _of_groups(table: Table, known: GroupKeys, name: str, method: str, q: float = 0.5) -> DistArray | Column:
     column, mask = table[name], table._missing(name)
     if method == "size":
         return known.groups.count()

@@ -128,7 +128,7 @@ def merge(
     if how in ("semi", "anti"):
         return _filtered(self, codes, how == "anti")
     joined = _joined_rows(self, other, codes, how)
-    return _assembled(self, other, keys, joined, _Naming(how, suffixes, indicator))
+    return _assembled(self, other, keys, joined, _ColumnNames(how, suffixes, indicator))
 
 
 def _as_table(left: Table, right: object) -> Table:
@@ -427,14 +427,14 @@ def _check_room(rows: int, row_bytes: int, most: int = 1) -> None:
 
 
 @dataclass(frozen=True)
-class _Naming:
+class _ColumnNames:
     how: str
     suffixes: tuple[str | None, str | None]
     indicator: bool | str
 
 
 def _assembled(
-    left: Table, right: Table, keys: list[tuple[str, str]], rows: _MeetingRows, naming: _Naming
+    left: Table, right: Table, keys: list[tuple[str, str]], rows: _MeetingRows, naming: _ColumnNames
 ) -> Table:
     shared = [one for one, two in keys if one == two]
     names = _names_of(left, right, shared, naming)
@@ -479,7 +479,7 @@ def _filled(name: str, rows: _MeetingRows, one: AnyColumn, two: AnyColumn) -> An
 
 
 def _names_of(
-    left: Table, right: Table, shared: Sequence[str], naming: _Naming
+    left: Table, right: Table, shared: Sequence[str], naming: _ColumnNames
 ) -> tuple[dict[str, str], dict[str, str]]:
     both = {name for name in left.columns if name in right and name not in shared}
     if both and not any(naming.suffixes):

@@ -19,7 +19,7 @@ from matnb.lazy.evaluator import shown
 from matnb.lazy.labels import are_same, difference, labeled, unlabeled
 from matnb.ops.diagonals import DiagonalMatrix
 from matnb.pictures.arrays import array_html, array_text
-from matnb.tables.groups import Keyed, keyed
+from matnb.tables.groups import GroupKeys, keyed
 from matnb.tables.outgoing import library
 from matnb.tables.showing import label_text, labeled_html, labeled_text, looked, value_text
 
@@ -255,7 +255,12 @@ class Pivot(DistArray):
 
 
 def pivoted(
-    keys: tuple[Keyed, Keyed], stored: Any, combine: str, row_labels: Any, column_labels: Any, fill: float
+    keys: tuple[GroupKeys, GroupKeys],
+    stored: Any,
+    combine: str,
+    row_labels: Any,
+    column_labels: Any,
+    fill: float,
 ) -> Pivot:
     """Return values at the places of two keys among labels, where these are given, else among all."""
     down, rows = _placed(keys[0], row_labels, "row_labels")
@@ -270,7 +275,7 @@ def pivoted(
     return Pivot(matrix, rows, columns, fill)
 
 
-def _placed(rows: Keyed, given: Any, word: str) -> tuple[Any, Labels]:
+def _placed(rows: GroupKeys, given: Any, word: str) -> tuple[Any, Labels]:
     # The place of each row among given labels, or -1, and the labels; by default all, ascending.
     keys = np.asarray(rows.keys[0])
     if given is None:

@@ -20,8 +20,8 @@ from matnb.pictures.quantities import bytes_text, plural_text
 from matnb.program.memory import estimate_bytes
 
 Rows = Sequence[Sequence[str]]
-Seen = tuple[Rows, Rows] | None  # the first rows, and the last where there are more
-Told = Sequence[tuple[str, str]]  # names and types
+ShownRows = tuple[Rows, Rows] | None  # the first rows, and the last where there are more
+ColumnTexts = Sequence[tuple[str, str]]  # names and types
 _MOST_COLUMNS, _FEWEST_COLUMNS, _LONGEST = 20, 2, 24  # that are shown, and letters of text
 _OF_DIGITS = re.compile(r"[-+:.\dTZdhms ]{1,40}")  # numbers, times and durations, which may be text
 _CELL = "padding:1px 10px 1px 0;border:none;background:transparent;white-space:pre"
@@ -48,7 +48,7 @@ def _counted(shape: tuple[int, int]) -> str:
     return f"{plural_text(shape[0], 'row')} x {plural_text(shape[1], 'column')}"
 
 
-def _picked(told: Told, most: int = _MOST_COLUMNS) -> list[int | None]:
+def _picked(told: ColumnTexts, most: int = _MOST_COLUMNS) -> list[int | None]:
     # Which columns are shown; None stands for those between.
     if len(told) <= most:
         return list(range(len(told)))
@@ -62,7 +62,7 @@ def short_text(text: str) -> str:
     return "".join(" " if one.isspace() else one for one in cut)
 
 
-def _grid(told: Told, seen: Seen, most: int = _MOST_COLUMNS) -> list[list[str]]:
+def _grid(told: ColumnTexts, seen: ShownRows, most: int = _MOST_COLUMNS) -> list[list[str]]:
     # Names, types and rows of what is shown.
     places = _picked(told, most)
     rows: list[list[str]] = [["..." if place is None else short_text(told[place][0]) for place in places]]
@@ -80,7 +80,7 @@ def _cell(value: str, column: tuple[str, str]) -> str:
     return short_text(value) if column[1] == "text" else value
 
 
-def _fitting(told: Told, seen: Seen) -> tuple[list[list[str]], list[int]]:
+def _fitting(told: ColumnTexts, seen: ShownRows) -> tuple[list[list[str]], list[int]]:
     # As many columns as the terminal is wide, as pandas shows them, and at least the first and the last.
     # What is written elsewhere does not depend on where.
     is_terminal = sys.stdout is not None and sys.stdout.isatty()
@@ -94,7 +94,7 @@ def _fitting(told: Told, seen: Seen) -> tuple[list[list[str]], list[int]]:
         most -= 1
 
 
-def table_text(shape: tuple[int, int], told: Told, seen: Seen, note: str = "") -> str:
+def table_text(shape: tuple[int, int], told: ColumnTexts, seen: ShownRows, note: str = "") -> str:
     """Return how many rows and columns there are, then names, types, and the rows that were looked at.
 
     Parameters
@@ -113,7 +113,7 @@ def table_text(shape: tuple[int, int], told: Told, seen: Seen, note: str = "") -
     return "\n".join([_counted(shape), *lines, *([note] if note else [])])
 
 
-def table_html(shape: tuple[int, int], told: Told, seen: Seen, note: str = "") -> str:
+def table_html(shape: tuple[int, int], told: ColumnTexts, seen: ShownRows, note: str = "") -> str:
     """Return the same as an HTML table."""
     names, types, *rows = _grid(told, seen)
     sides = [_RIGHT if are else _LEFT for are in _are_numbers(types)]

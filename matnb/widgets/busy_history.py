@@ -19,7 +19,7 @@ _SILENT_SECONDS = 10.0  # a worker that others are not is gone
 
 
 class BusyHistory:
-    """What workers told, in a bounded window.
+    """The workers' reports in a bounded window of time.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class BusyHistory:
         return self._loads.step_seconds
 
     def take(self, when: float, event: Event) -> None:
-        """Take what workers told at a time."""
+        """Add the workers' reports of one moment."""
         match event:
             case WorkersBusy(number, seconds, by_kind):
                 self._worker(number).heard_at = when
@@ -204,7 +204,7 @@ class Loads:
         self._advance(now - self._begin)
 
     def note_gap(self, seconds: float) -> None:
-        """Take how long after its last news a worker told again."""
+        """Note the time between two reports of a worker."""
         self.gap_seconds += (min(max(seconds, 0.0), _MOST_GAP_SECONDS) - self.gap_seconds) / 8
 
     def forget(self, numbers: Iterable[int]) -> None:

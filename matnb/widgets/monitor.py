@@ -17,7 +17,7 @@ from matnb.session import Session, follow_sessions
 from matnb.session.listeners import Subscription
 from matnb.widgets.monitor_pictures import counts_html, counts_text, monitor_html, monitor_text
 from matnb.widgets.monitor_state import BEGINNINGS, ENDS, CellBegan, CellEnded, Feed, Happening, PictureEnded
-from matnb.widgets.output_area import Bundle, Shown, current_shell, is_live, is_watched, shows_measured
+from matnb.widgets.output_area import Bundle, LiveDisplay, current_shell, is_live, is_watched, shows_measured
 
 BETWEEN_SECONDS = 0.25  # two pictures
 FIRST_SECONDS = 1.0  # of a run that show nothing yet: most cells need no buttons
@@ -56,8 +56,8 @@ class Monitor:
         self._session: Session | None = None
         self._subscription: Subscription | None = None
         self._shell: Any | None = None  # one with a kernel
-        self._picture: Shown | None = None
-        self._buttons: Shown | None = None
+        self._picture: LiveDisplay | None = None
+        self._buttons: LiveDisplay | None = None
         self._shown_in = -1  # the number of the cell
         self._wants_buttons = False
         self._face: MonitorButtons | None = None
@@ -93,10 +93,10 @@ class Monitor:
         if self._session is not None:
             self._follow(self._session)
         with self._drawing:
-            self._picture = Shown(self.bundle, shell=shell)
+            self._picture = LiveDisplay(self.bundle, shell=shell)
             self._buttons = self._face = None
             if with_buttons:
-                self._buttons = Shown(dict, self._make_face, shell=shell, begins_open=False)
+                self._buttons = LiveDisplay(dict, self._make_face, shell=shell, begins_open=False)
         if self._feed.state.since is not None:
             self._watch()  # what runs in the background
 

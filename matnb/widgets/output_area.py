@@ -60,7 +60,7 @@ def is_live(shell: Any | None) -> bool:
     return is_watched(shell) and find_spec("ipywidgets") is not None
 
 
-class Shown:
+class LiveDisplay:
     """One display of a kernel, from when it is made until it is closed.
 
     While a widget is in it, it is open. A notebook that is saved then loses what is seen, so what is in it
@@ -197,12 +197,12 @@ def freeze_open(close_after: float = 0.0) -> None:
         shown.freeze(close_after=close_after)
 
 
-_open: set[Shown] = set()
+_open: set[LiveDisplay] = set()
 _lock = threading.RLock()
 _waits_for_exit = False
 
 
-def _remember(shown: Shown) -> None:
+def _remember(shown: LiveDisplay) -> None:
     global _waits_for_exit
     with _lock:
         _open.add(shown)
@@ -211,6 +211,6 @@ def _remember(shown: Shown) -> None:
             atexit.register(freeze_open, close_after=inf)
 
 
-def _forget(shown: Shown) -> None:
+def _forget(shown: LiveDisplay) -> None:
     with _lock:
         _open.discard(shown)

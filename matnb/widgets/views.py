@@ -20,10 +20,10 @@ from matnb.session.background import Later
 from matnb.session.history_view import HistoryView
 from matnb.tables.table import Table
 from matnb.widgets import output_area
-from matnb.widgets.output_area import Bundle, Shown, is_live, shows_measured
+from matnb.widgets.output_area import Bundle, LiveDisplay, is_live, shows_measured
 
 
-class Browsing:
+class PictureBrowser:
     """A picture in the output of a cell, with a control where a user is there to use it.
 
     The picture holds no widget, so a notebook that is saved keeps it. The control goes when the next cell
@@ -47,15 +47,15 @@ class Browsing:
         if _browsing is not None:
             _browsing._take_away(is_patient=True)
         self._shell = output_area.current_shell() if shell is None else shell
-        self._control: Shown | None = None
+        self._control: LiveDisplay | None = None
         if self._shell is None:
             return
         if getattr(self._shell, "kernel", None) is None:
             self._shell.display_pub.publish(dict(bundle))
             return
-        Shown(lambda: bundle, shell=self._shell)
+        LiveDisplay(lambda: bundle, shell=self._shell)
         if make_control is not None and is_live(self._shell):
-            self._control = Shown(dict, make_control, shell=self._shell)
+            self._control = LiveDisplay(dict, make_control, shell=self._shell)
             self._shell.events.register("pre_run_cell", self._cell_began)
             _browsing = self
 
@@ -81,7 +81,7 @@ class Browsing:
         self._take_away(is_patient=True)
 
 
-_browsing: Browsing | None = None  # the one that has a control
+_browsing: PictureBrowser | None = None  # the one that has a control
 
 
 # How something is computed, in a notebook: a picture, and buttons for what each pass left.
@@ -89,7 +89,7 @@ _browsing: Browsing | None = None  # the one that has a control
 _MOST_BYTES = 40_000
 
 
-def plan_view(picture: Picture, shell: Any | None = None) -> Browsing:
+def plan_view(picture: Picture, shell: Any | None = None) -> PictureBrowser:
     """Show a picture in the output of the cell that runs.
 
     It lets a user go from what was recorded to what the passes made of it and to the plan without a widget.
@@ -109,7 +109,7 @@ def plan_view(picture: Picture, shell: Any | None = None) -> Browsing:
     """
     # What one pass alone left is what all of them did.
     is_more = sum(name not in picture.shown for name, _ in picture.stages) > 1
-    return Browsing(picture.bundle(), (lambda: buttons(picture)) if is_more else None, shell)
+    return PictureBrowser(picture.bundle(), (lambda: buttons(picture)) if is_more else None, shell)
 
 
 def buttons(picture: Picture) -> Any:
@@ -143,7 +143,7 @@ def _drawn(facts: GraphFacts) -> str:
 _STEP_MILLISECONDS = 400
 
 
-def history_view(view: HistoryView, shell: Any | None = None) -> Browsing:
+def history_view(view: HistoryView, shell: Any | None = None) -> PictureBrowser:
     """Show a history in the output of the cell that runs.
 
     The picture lets a user go from decision to decision without a widget. Where there are more decisions
@@ -165,7 +165,7 @@ def history_view(view: HistoryView, shell: Any | None = None) -> Browsing:
     measured = shows_measured(shell)
     facts = view.facts(measured)
     is_more = measured and num_left_out(facts) > 0
-    return Browsing(view.bundle(measured), (lambda: slider(facts)) if is_more else None, shell)
+    return PictureBrowser(view.bundle(measured), (lambda: slider(facts)) if is_more else None, shell)
 
 
 def slider(facts: HistoryFacts) -> Any:
@@ -210,7 +210,7 @@ def slider(facts: HistoryFacts) -> Any:
 # A line about work in the background, which changes by itself when that begins and when it ends.
 
 
-def later_view(later: Later, shell: Any | None = None) -> Shown:
+def later_view(later: Later, shell: Any | None = None) -> LiveDisplay:
     """Show how far some work is in the output of the cell that runs, from then on until it has ended.
 
     The line holds no widget, so a notebook that is saved keeps what it said last.
@@ -222,7 +222,7 @@ def later_view(later: Later, shell: Any | None = None) -> Shown:
     shell
         IPython's, that of this process by default.
     """
-    shown = Shown(lambda: _bundle(later), shell=shell)
+    shown = LiveDisplay(lambda: _bundle(later), shell=shell)
     context = copy_context()  # in it the kernel knows which cell this belongs to
 
     def changed() -> None:
@@ -245,7 +245,7 @@ def _bundle(later: Later) -> Bundle:
 # A table whose rows take a while: what is known of it at once, and the rows when they are there.
 
 
-def table_view(table: Table, shell: Any | None = None) -> Shown:
+def table_view(table: Table, shell: Any | None = None) -> LiveDisplay:
     """Show a table in the output of the cell that runs; its rows replace the line that says they are coming.
 
     Parameters
@@ -255,6 +255,6 @@ def table_view(table: Table, shell: Any | None = None) -> Shown:
     shell
         IPython's, that of this process by default.
     """
-    shown = Shown(table._without_rows, shell=shell)
+    shown = LiveDisplay(table._without_rows, shell=shell)
     shown.update(table._repr_mimebundle_())
     return shown

@@ -16,7 +16,7 @@ from matnb.blocks.grid import whole
 from matnb.blocks.layout import Layout
 from matnb.program.kinds import COMBINE, MAP
 from matnb.program.operators import Accumulate
-from matnb.program.plan import Plan, Step, Stored, Task
+from matnb.program.plan import Plan, Step, StoredArray, Task
 
 FLOAT = np.dtype(np.float64)
 RUN = worker.RunId("test-bundle-", 7)
@@ -69,7 +69,7 @@ def test_a_failure_ends_the_run() -> None:
     made = perform(RUN, 0, tasks, ["after", "beside"], [], [], 0)
     assert made.report.failed.key == "bad"
     assert made.values == {}
-    assert isinstance(graphs.take("beside", made), worker.Failed)
+    assert isinstance(graphs.take("beside", made), worker.TaskFailure)
 
 
 def test_a_run_that_is_forgotten_begins_no_more_tasks() -> None:
@@ -82,7 +82,9 @@ def test_a_run_that_is_forgotten_begins_no_more_tasks() -> None:
 def test_only_small_runs_without_exchanges_are_bundled() -> None:
     def plan(*tasks: Task, peak: int = 8, read: int = 8) -> Plan:
         layout = Layout(whole((1,)), (0,))
-        return Plan(tasks, (), (), {}, {constant: Stored(layout, ("given",), (1,), (read,))}, {0: peak}, 0)
+        return Plan(
+            tasks, (), (), {}, {constant: StoredArray(layout, ("given",), (1,), (read,))}, {0: peak}, 0
+        )
 
     assert is_bundled(plan(added("a", "given"), added("b", "a"), added("c", "given", owner=1)))
     assert not is_bundled(plan(added("a", "given"), added("b", "a", owner=1)))

@@ -20,7 +20,7 @@ from matnb.errors import CellCancelled
 from matnb.expr.nodes import Data, Expr
 from matnb.lazy.recording import recording
 from matnb.plan.lower import lower
-from matnb.program.plan import Plan, Stored, Workers
+from matnb.program.plan import Plan, StoredArray, Workers
 from matnb.session.overrides import choosing
 
 
@@ -44,10 +44,10 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     return plans
 
 
-def stored_in(owners: tuple[int, ...], node: Expr) -> Stored:
+def stored_in(owners: tuple[int, ...], node: Expr) -> StoredArray:
     grid = regular(node.shape, (len(owners), *[1] * (node.ndim - 1)))
     sizes = tuple(8 * node.size // len(owners) for _ in owners)
-    return Stored(Layout(grid, owners), tuple(range(len(owners))), sizes, sizes)
+    return StoredArray(Layout(grid, owners), tuple(range(len(owners))), sizes, sizes)
 
 
 def plan_of(handle: mn.DistArray, x: mn.DistArray, owners: tuple[int, ...] = (0, 1)) -> Plan:

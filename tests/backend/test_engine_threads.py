@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import matnb as mn
-from matnb.backend.cluster.cancellation import Stopping
+from matnb.backend.cluster.cancellation import CancelScope
 from matnb.backend.kept import LocalBlock
 from matnb.backend.tasks import worker
 from matnb.errors import CellCancelled, KernelError
@@ -241,7 +241,7 @@ def test_what_an_interrupt_leaves_has_its_bytes(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_an_interrupt_at_the_end_of_a_run_leaves_no_handler(monkeypatch: pytest.MonkeyPatch) -> None:
-    stopping, put, ours = Stopping(), _signal.signal, []
+    stopping, put, ours = CancelScope(), _signal.signal, []
 
     def interrupted(number: int, handler: object) -> object:
         if ours and handler is ours[0]:  # as it is put back

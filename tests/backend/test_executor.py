@@ -39,13 +39,13 @@ FUNCTIONS = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "les
 MULTIPLY = op.Multiply("plus_times", FLOAT, False, in_parts=True)
 
 
-def function_of(name: str, inputs: tuple[np.dtype, ...], dtype: np.dtype) -> op.Fused:
-    return op.Fused((Link(name, inputs, dtype, 0, False, tuple(range(len(inputs)))),))
+def function_of(name: str, inputs: tuple[np.dtype, ...], dtype: np.dtype) -> op.FusedKernel:
+    return op.FusedKernel((Link(name, inputs, dtype, 0, False, tuple(range(len(inputs)))),))
 
 
-def total_of(along: int | None, start: int, operation: str = "sum") -> op.Fused:
+def total_of(along: int | None, start: int, operation: str = "sum") -> op.FusedKernel:
     """Return a block's share of a sum over its first axis."""
-    return op.Fused((), (Share(0, operation, (0,), FLOAT, along, start),))
+    return op.FusedKernel((), (Share(0, operation, (0,), FLOAT, along, start),))
 
 
 class Pool:
@@ -230,12 +230,12 @@ def test_random_tasks_give_the_bits_of_their_steps(drawn):
     check(*drawn)
 
 
-def functions(*names: str) -> list[tuple[str, op.Fused]]:
+def functions(*names: str) -> list[tuple[str, op.FusedKernel]]:
     """Return functions of doubles."""
     return [(name, function_of(name, (FLOAT,) * getattr(np, name).nin, FLOAT)) for name in names]
 
 
-def rank_task(ending: op.Fused | None = None) -> TaskWriter:
+def rank_task(ending: op.FusedKernel | None = None) -> TaskWriter:
     """Return a task of A @ x * 0.5 + y, and perhaps the sum."""
     writer = TaskWriter()
     half = writer.do(written(np.array(0.5)))
@@ -558,7 +558,7 @@ def test_views_of_one_shape_in_other_orders_are_not_taken_for_each_other() -> No
         Link("multiply", (FLOAT, FLOAT), FLOAT, 0, False, (0, 1)),
         Link("add", (FLOAT, FLOAT), FLOAT, 0, False, (2, 0)),
     )
-    step = executor.FusedPass(op.Fused(links), None)
+    step = executor.FusedPass(op.FusedKernel(links), None)
     whole = np.random.default_rng(0).normal(size=(300, 300))
     inner, three = (slice(1, -1), slice(1, -1)), Dense(np.array(3.0))
     for order in (whole, np.asfortranarray(whole), whole[:, ::-1], whole.T, whole[::-1], whole):
@@ -603,7 +603,7 @@ def test_several_sums_have_the_bits_of_each_alone_wherever_arrays_lie(length, st
     along, begin = (None, 0) if whole else (0, start)
     shares = tuple(Share(place, "sum", (0,), FLOAT, along, begin) for place in places)
     outputs = tuple(((num_nodes(begin, begin + length) if along == 0 else 1,), FLOAT) for _ in places)
-    fused = executor.FusedPass(op.Fused(SEVERAL, shares, outputs=outputs), in_turn)
+    fused = executor.FusedPass(op.FusedKernel(SEVERAL, shares, outputs=outputs), in_turn)
     for scale in (1.0, 2.0, 3.0):
         x, y = pool.take((length,), FLOAT), generator.standard_normal(length)
         x[:] = generator.standard_normal(length) * scale
@@ -624,7 +624,7 @@ def test_several_sums_that_are_no_vectors_go_another_way():
         shares = tuple(Share(place, "sum", tuple(range(array.ndim)), FLOAT) for place in (0, 1))
         links = squares if array.dtype == FLOAT else (replace(squares[0], input_dtypes=(array.dtype,) * 2),)
         fused = executor.FusedPass(
-            op.Fused(links, shares, outputs=(((1,) * array.ndim, FLOAT),) * 2), in_turn
+            op.FusedKernel(links, shares, outputs=(((1,) * array.ndim, FLOAT),) * 2), in_turn
         )
         found = fused.run([Dense(array)], memory)
         expected = [array.sum(dtype=float), (array.astype(float) ** 2).sum()]
@@ -643,7 +643,7 @@ def test_a_pass_over_the_same_arrays_becomes_one_loop_when_that_pays(is_sum, mon
         Link("add", (FLOAT, FLOAT), FLOAT, 0, False, (0, 3)),
     )
     shares = (Share(4, "sum", (0,), FLOAT),) if is_sum else ()
-    fused, pool = executor.FusedPass(op.Fused(links, shares), in_turn), registers.Pool()
+    fused, pool = executor.FusedPass(op.FusedKernel(links, shares), in_turn), registers.Pool()
     x, y = np.random.default_rng(1).standard_normal((2, 9000))
     memory, are_loops, found = StepMemory(pool.take, pool.give, None, True), [], []
     for scale in (1.0, 2.0, 3.0, 1.0, 2.0):
@@ -662,7 +662,7 @@ def test_products_of_patterns_inside_a_mask_are_shared_in_parts(monkeypatch):
     rng = np.random.default_rng(3)
     pattern = csr_block(sp.csr_array(rng.random((60, 40)) < 0.3, dtype=float), pattern=True)
     right, wanted = Dense(rng.random((40, 4))), Dense(rng.random((60, 4)) < 0.5)
-    product = op.MultiplyMasked("plus_times", FLOAT, False, False, None)
+    product = op.MaskedMultiply("plus_times", FLOAT, False, False, None)
     counts = []
 
     def share(run, count):

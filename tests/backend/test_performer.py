@@ -22,7 +22,7 @@ from matnb.backend.tasks.executor import StepMemory, execute
 from matnb.backend.tasks.worker import TaskFailed
 from matnb.blocks.formats import Block, Csr, Dense, block_from, csr_block, to_numpy
 from matnb.blocks.kernels.elementwise.elementwise import Link
-from matnb.program.operators import Cut, Fused, Multiply
+from matnb.program.operators import Cut, FusedKernel, Multiply
 from matnb.program.plan import Task
 from matnb.program.program import Batch, Branch, Iterate, Program
 
@@ -57,7 +57,7 @@ class Into(Functional):
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         last = task.steps[-1]
-        may = isinstance(last.operator, Fused) and not last.operator.shares
+        may = isinstance(last.operator, FusedKernel) and not last.operator.shares
         self.may_overwrite = tuple(may and place in last.arguments for place in range(len(task.inputs)))
 
     def run(self, values: Sequence[Any], memory: StepMemory) -> Any:
@@ -68,7 +68,7 @@ class Into(Functional):
             found = [registers[place] for place in step.arguments]
             is_last = step is self.task.steps[-1]
             match step.operator:
-                case Fused((link,), ()):
+                case FusedKernel((link,), ()):
                     arrays = [to_numpy(one) for one in found]
                     shape = np.broadcast_shapes(*(one.shape for one in arrays))
                     target = out if is_last and out is not None else take(shape, link.dtype)
@@ -384,8 +384,8 @@ def test_views_keep_the_memory_they_look_at():
 
 def test_sparse_state_is_sent_and_kept():
     block = block_from(sp.random_array((20, 20), density=0.2, rng=np.random.default_rng(1), format="csr"))
-    step = task("next", 1, ["x"], (Fused((Link("negative", (FLOAT,), FLOAT, 0, True, (0,)),)), (0,)))
-    back = task("back", 0, ["next"], (Fused((Link("negative", (FLOAT,), FLOAT, 0, True, (0,)),)), (0,)))
+    step = task("next", 1, ["x"], (FusedKernel((Link("negative", (FLOAT,), FLOAT, 0, True, (0,)),)), (0,)))
+    back = task("back", 0, ["next"], (FusedKernel((Link("negative", (FLOAT,), FLOAT, 0, True, (0,)),)), (0,)))
     program, given = loop_of([Batch((step, back), ("back",))], {"x": (block, "back")}, 3)
     results = results_of(perform_all(program, given, (0, 1), prepare=Functional))
     assert (to_numpy(results["x"]) == to_numpy(block)).all()

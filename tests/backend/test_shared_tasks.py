@@ -22,7 +22,7 @@ from matnb.expr.nodes import Data
 from matnb.io.columns import TablePart
 from matnb.program.kinds import COMBINE, GATHER, MAP
 from matnb.program.operators import Accumulate, Cut, Fill, Join
-from matnb.program.plan import Step, Stored, Task
+from matnb.program.plan import Step, StoredArray, Task
 
 FLOAT = np.dtype(np.float64)
 RUN = worker.RunId("test-shared-", 7)
@@ -149,7 +149,7 @@ def test_one_thread_does_the_tasks_of_all_workers_and_lets_values_go() -> None:
 def test_one_thread_begins_no_task_after_one_that_fails_or_once_the_run_is_stopped() -> None:
     tasks = [constant("x0", 1.0), added("x1", "x0"), added("x2", "x1", "x0")]
     failing = SharedTasks(
-        RUN, TaskGraph(tasks), {"x0": worker.Failed("x0", RuntimeError("lost"), "")}, {"x2"}
+        RUN, TaskGraph(tasks), {"x0": worker.TaskFailure("x0", RuntimeError("lost"), "")}, {"x2"}
     )
     failing.work_alone()
     assert failing.ended.done()
@@ -221,7 +221,7 @@ def test_what_stays_by_itself_lies_in_no_array_of_others() -> None:
     tasks.append(Task("whole", (Step(join, (0, 1, 2)),), ("x0", "x1", "x2"), 0, GATHER))
     node = Data(b"one", (length, width), FLOAT, False)
     layout = Layout(Grid(((0, length), (0, width))), (0,))
-    sharing = SharedTasks(RUN, TaskGraph(tasks, [(node, Stored(layout, ("x1",)))]), {}, {"x1", "whole"})
+    sharing = SharedTasks(RUN, TaskGraph(tasks, [(node, StoredArray(layout, ("x1",)))]), {}, {"x1", "whole"})
     sharing.work_alone()
     made = sharing.made()
     assert not np.shares_memory(made["x1"].values, made["whole"].values)
@@ -241,7 +241,9 @@ def test_blocks_of_rows_of_an_array_that_stays_are_made_in_one_array(
         tasks.append(Task(f"c{place}", (Step(written(ones(*shape)), ()),), (), 0, MAP))
         tasks.append(added(f"x{place}", f"c{place}", f"c{place}"))
     node = Data(b"stays", (2**17, 8), FLOAT, False)
-    sharing = SharedTasks(RUN, TaskGraph(tasks, [(node, Stored(layout, ("x0", "x1")))]), {}, {"x0", "x1"})
+    sharing = SharedTasks(
+        RUN, TaskGraph(tasks, [(node, StoredArray(layout, ("x0", "x1")))]), {}, {"x0", "x1"}
+    )
     sharing.work_alone()
     one, other = (sharing.made()[key].values for key in ("x0", "x1"))
     assert (other.ctypes.data - one.ctypes.data == one.nbytes) is together

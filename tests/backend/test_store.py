@@ -14,7 +14,7 @@ from matnb.backend.store import Entry, Store
 from matnb.blocks.grid import regular
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Data, Expr, Transpose
-from matnb.program.plan import Stored
+from matnb.program.plan import StoredArray
 
 FLOAT = np.dtype(np.float64)
 
@@ -30,7 +30,9 @@ def node(name: str) -> Expr:
 def entry(num_bytes: int = 100, seconds: float = 1.0, owners: tuple[int, ...] = (0, 1)) -> Entry:
     layout = Layout(regular((4, 4), (len(owners), 1)), owners)
     sizes = (num_bytes, *[0] * (len(owners) - 1))
-    stored = Stored(layout, tuple(f"k{number}" for number in range(len(owners))), (1,) * len(owners), sizes)
+    stored = StoredArray(
+        layout, tuple(f"k{number}" for number in range(len(owners))), (1,) * len(owners), sizes
+    )
     return Entry(stored, tuple(Held() for _ in owners), seconds)  # type: ignore[arg-type]
 
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from matnb.errors import ShapeError
 from matnb.expr import digest
 from matnb.expr.digest import digest_of
-from matnb.expr.interning import Interned
+from matnb.expr.interning import InterningType
 from matnb.expr.nodes import (
     Broadcast,
     Data,
@@ -168,11 +168,11 @@ def test_nodes_are_frozen():
 def test_a_node_dies_with_its_last_reference():
     node = add(data("short-lived", (2,)), literal(5.0))
     digest, gone = node.digest, weakref.ref(node)
-    assert digest in Interned._nodes
+    assert digest in InterningType._nodes
     del node
     gc.collect()
     assert gone() is None
-    assert digest not in Interned._nodes
+    assert digest not in InterningType._nodes
 
 
 # deep and shared

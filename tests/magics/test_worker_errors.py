@@ -10,7 +10,7 @@ import pytest
 from cells import fail, run
 
 import matnb as mn
-from matnb.backend.tasks.worker import Failed
+from matnb.backend.tasks.worker import TaskFailure
 from matnb.blocks.kernels.elementwise.elementwise import Link
 from matnb.errors import KernelError, TooLargeError
 from matnb.lazy.recording import Recording
@@ -114,7 +114,7 @@ def test_passes_that_rewrote_leave_the_lines(shell):
     record = Recording("cell")
     record.lines[written] = [7]
     plan = lower([made], [], {}, Workers((0,), 1, 0))
-    failed = Failed(
+    failed = TaskFailure(
         plan.outputs[made].keys[0],
         ValueError("no"),
         "trace",

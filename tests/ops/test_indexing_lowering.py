@@ -17,7 +17,7 @@ from matnb.ops.interpret import interpret
 from matnb.ops.maps import Draw
 from matnb.plan.lower import lower
 from matnb.program.operators import Call, Cut, GatherAt, Make, PutAt, Run, ScatterBy
-from matnb.program.plan import Plan, Slot, Stored, Task, Workers
+from matnb.program.plan import Plan, Slot, StoredArray, Task, Workers
 
 THREE = Workers((0, 1, 2), 1, 0)
 FOUR_BLOCKS = [None, 1, (2, 2), (3, 1), (4, 2)]
@@ -31,7 +31,7 @@ def unknown(number: int) -> mn.DistArray:
     return mn.full(1, number, np.int64).max()
 
 
-def plan_of(*arrays: mn.DistArray, stored: dict[Expr, Stored] | None = None) -> Plan:
+def plan_of(*arrays: mn.DistArray, stored: dict[Expr, StoredArray] | None = None) -> Plan:
     return lower([one.expression for one in arrays], [], stored or {}, THREE)
 
 
@@ -196,7 +196,7 @@ def test_ways_follow_from_the_layouts():
     assert ways(2, 2) == ways(2, 2)
     stored = mn.asarray(x).expression
     plans = [
-        lower([mn.DistArray(stored)[k].expression], [], {stored: Stored(layout, keys)}, THREE)
+        lower([mn.DistArray(stored)[k].expression], [], {stored: StoredArray(layout, keys)}, THREE)
         for layout, keys in (
             (plan_of(mn.asarray(x, blocks=count)).outputs.popitem()[1].layout, tuple(map(str, range(count))))
             for count in (2, 3)

@@ -23,7 +23,7 @@ from matnb.ops.interpret import interpret
 from matnb.ops.reference import block_of
 from matnb.plan.lower import lower
 from matnb.program.check import check_plan
-from matnb.program.plan import Stored, Workers
+from matnb.program.plan import StoredArray, Workers
 from matnb.program.writer import Slots
 
 WORKERS = Workers((0, 1, 2), 1, 0)
@@ -38,7 +38,7 @@ def run_cut(root: Expr, sources: dict[Expr, Any], cuts: dict[Expr, Any]) -> np.n
     for number, (node, values) in enumerate(sources.items()):
         layout = cuts[node]
         names = tuple(f"{number}-{place}" for place in range(layout.grid.num_blocks))
-        stored[node] = slots.of(Stored(layout, names))
+        stored[node] = slots.of(StoredArray(layout, names))
         for slot, region in zip(stored[node].keys, layout.grid.regions(), strict=True):
             blocks[slot] = cut(block_of(values), tuple(slice(*part) for part in region))
     plan = lower([root], (), stored, WORKERS, slots)

@@ -12,7 +12,7 @@ from plan_runner import run_by_hand
 import matnb as mn
 from matnb.ops.reducing import Round, rounds_of
 from matnb.plan.lower import lower
-from matnb.program.operators import Finish, Fused
+from matnb.program.operators import Finish, FusedKernel
 from matnb.program.plan import Workers
 from matnb.program.writer import PlanWriter
 
@@ -67,7 +67,7 @@ def test_a_plan_states_the_sizes_of_shares_and_sums(blocks, axis, monkeypatch):
             if not task.steps:
                 continue
             last = task.steps[-1].operator
-            if isinstance(last, Fused) and last.ending is None:
+            if isinstance(last, FusedKernel) and last.ending is None:
                 assert sizes[task.key] == made[task.key].nbytes
-            elif isinstance(last, Fused | Finish):
+            elif isinstance(last, FusedKernel | Finish):
                 assert made[task.key].nbytes <= sizes[task.key] <= 2 * made[task.key].nbytes

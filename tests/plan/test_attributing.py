@@ -17,7 +17,7 @@ from matnb.expr.control import Loop
 from matnb.expr.nodes import Expr
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
 from matnb.plan.program_cache import ControlPlans
-from matnb.program.plan import Stored, Task, Workers
+from matnb.program.plan import StoredArray, Task, Workers
 from matnb.program.program import Iterate, Program, batches
 
 WORKERS = Workers((3, 5), 1, 10**9)
@@ -26,10 +26,10 @@ MATRIX = sp.random(N, N, 0.002, random_state=0, format="csr")
 CUTS, OWNERS = (0, 1000, 1001, 3000, N), (3, 3, 5, 5)
 
 
-def stored(node: Expr, name: str) -> Stored:
+def stored(node: Expr, name: str) -> StoredArray:
     """A sparse array in uneven cuts; a dense one in even ones; columns whole."""
     if not node.ndim:
-        return Stored(Layout(Grid(()), (3,)), (name,), (1,), (8,))
+        return StoredArray(Layout(Grid(()), (3,)), (name,), (1,), (8,))
     length = node.shape[0]
     cuts, owners = ((0, *(length * k // 4 for k in range(1, 4)), length), OWNERS)
     if node.sparse and length == N:
@@ -37,7 +37,7 @@ def stored(node: Expr, name: str) -> Stored:
     rest = tuple((0, other) for other in node.shape[1:])
     sizes = tuple((8000 if node.sparse else node.size) // 4 for _ in owners)
     keys = tuple(f"{name}-{number}" for number in range(len(owners)))
-    return Stored(Layout(Grid((cuts, *rest)), owners), keys, sizes, tuple(8 * one for one in sizes))
+    return StoredArray(Layout(Grid((cuts, *rest)), owners), keys, sizes, tuple(8 * one for one in sizes))
 
 
 def loop_of(step: Callable[..., object], *state: object) -> Loop:
@@ -46,7 +46,7 @@ def loop_of(step: Callable[..., object], *state: object) -> Loop:
     return count.expression
 
 
-def arrays_of(node: Loop, name: str = "in") -> dict[Expr, Stored]:
+def arrays_of(node: Loop, name: str = "in") -> dict[Expr, StoredArray]:
     return {one: stored(one, f"{name}{k}") for k, one in enumerate(node.inputs) if not starts_inside(one)}
 
 

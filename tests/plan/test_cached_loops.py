@@ -16,19 +16,21 @@ from matnb.expr.nodes import Expr
 from matnb.plan import program_cache
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
 from matnb.plan.program_cache import ControlPlans
-from matnb.program.plan import Stored, Workers
+from matnb.program.plan import StoredArray, Workers
 
 WORKERS = Workers((3, 5), 2, 10**9)
 MATRIX = sp.random(40, 40, 0.1, random_state=0, format="csr")
 
 
-def stored(node: Expr, name: str, num_blocks: int = 4) -> Stored:
+def stored(node: Expr, name: str, num_blocks: int = 4) -> StoredArray:
     rows = tuple(int(cut) for cut in np.linspace(0, node.shape[0], num_blocks + 1)) if node.shape else ()
     cuts = (rows, *((0, other) for other in node.shape[1:])) if node.shape else ()
     count = num_blocks if node.shape else 1
     sizes = (node.size // count,) * count
     layout = Layout(Grid(cuts), spread(count, WORKERS.numbers))
-    return Stored(layout, tuple(f"{name}-{k}" for k in range(count)), sizes, tuple(8 * one for one in sizes))
+    return StoredArray(
+        layout, tuple(f"{name}-{k}" for k in range(count)), sizes, tuple(8 * one for one in sizes)
+    )
 
 
 def loop(seed: int) -> Loop:
@@ -46,7 +48,7 @@ def loop(seed: int) -> Loop:
     return count.expression
 
 
-def inputs(node: Loop | Cond, name: str, num_blocks: int = 4) -> dict[Expr, Stored]:
+def inputs(node: Loop | Cond, name: str, num_blocks: int = 4) -> dict[Expr, StoredArray]:
     return {
         one: stored(one, f"{name}{place}", num_blocks)
         for place, one in enumerate(node.inputs)

@@ -10,15 +10,15 @@ from matnb.blocks.grid import regular
 from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Data
 from matnb.plan.estimate import estimate_entries
-from matnb.program.plan import Stored
+from matnb.program.plan import StoredArray
 
 FLOAT = np.dtype(np.float64)
 LAYOUT = Layout(regular((50, 40), (2, 1)), (0, 0))
 A = mn.DistArray(Data(b"estimated a", (50, 40), FLOAT, True))
 B = mn.DistArray(Data(b"estimated b", (50, 40), FLOAT, True))
 STORED = {
-    A.expression: Stored(LAYOUT, ("a0", "a1"), (20, 10), (1, 1)),
-    B.expression: Stored(LAYOUT, ("b0", "b1"), (40, 60), (1, 1)),
+    A.expression: StoredArray(LAYOUT, ("a0", "a1"), (20, 10), (1, 1)),
+    B.expression: StoredArray(LAYOUT, ("b0", "b1"), (40, 60), (1, 1)),
 }
 
 

@@ -26,7 +26,7 @@ from matnb.plan.explain_plans import plan_text
 from matnb.plan.lower import lower
 from matnb.plan.measured import MOST_RUNS, Measures
 from matnb.plan.report import RunReport, total
-from matnb.program.plan import Stored, Workers
+from matnb.program.plan import StoredArray, Workers
 from matnb.session.inspect import stage_names
 
 FLOAT = np.dtype(np.float64)
@@ -78,7 +78,7 @@ def test_kind_tells_shape_dtype_and_format():
     assert S.expression.form_text() == "(4, 4) float64 sparse"
 
 
-def lines_of(roots: Mapping[str, Expr], stored: Mapping[Expr, Stored] | None = None) -> list[str]:
+def lines_of(roots: Mapping[str, Expr], stored: Mapping[Expr, StoredArray] | None = None) -> list[str]:
     return listed(ExpressionGraph().panels(roots, stored or {}))
 
 
@@ -95,7 +95,7 @@ def test_expressions_are_listed_operands_first_and_marked():
     assert "multiply(e2, 2.0)" in lines[3]  # a scalar is told where it is read
     assert "multiply(e3, e4)" in lines[5]
     assert lines[5].endswith("= y")
-    stored = lines_of(roots, {shared.expression: Stored(Layout(regular((3, 4), (1, 1)), (0,)), ("a",))})
+    stored = lines_of(roots, {shared.expression: StoredArray(Layout(regular((3, 4), (1, 1)), (0,)), ("a",))})
     assert len(stored) == 4
     assert stored[0].endswith("stored on workers, = z, = also")
 

@@ -10,7 +10,7 @@ import pytest
 import matnb as mn
 from matnb.expr.nodes import Reduce
 from matnb.plan.lower import lower
-from matnb.program.operators import Finish, Fused
+from matnb.program.operators import Finish, FusedKernel
 from matnb.program.plan import Plan, Task, Workers
 
 TWO = Workers((0,), 2, 0)
@@ -36,7 +36,7 @@ def test_min_max_mean_and_std_of_a_column_read_it_once():
     first, second = readers(plan)
     for task in (first, second):
         ((step,),) = (task.steps,)
-        assert isinstance(step.operator, Fused)
+        assert isinstance(step.operator, FusedKernel)
         assert [one.operation for one in step.operator.shares] == ["min", "max", "sum", "deviation"]
     # then one task for each of the four numbers, in which shares are put together and divided
     assert len(plan.tasks) == 6
@@ -51,7 +51,7 @@ def test_a_chain_ends_in_its_reductions_and_is_no_array():
     assert len(readers(plan)) == 2
     for task in readers(plan):
         (step,) = task.steps
-        assert isinstance(step.operator, Fused)
+        assert isinstance(step.operator, FusedKernel)
         assert [link.name for link in step.operator.links] == ["subtract", "absolute"]
         assert [(one.place, one.operation) for one in step.operator.shares] == [
             (3, "sum"),
@@ -60,7 +60,7 @@ def test_a_chain_ends_in_its_reductions_and_is_no_array():
         ]
     alone = plan_of((away * 2).sum(), (x + 1).max(axis=0))
     operators = [step.operator for task in alone.tasks for step in task.steps]
-    assert all(one.shares for one in operators if isinstance(one, Fused))
+    assert all(one.shares for one in operators if isinstance(one, FusedKernel))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_is_not_of_the_same_blocks_stays_apart(
         step.operator.shares
         for task in plan.tasks
         for step in task.steps
-        if isinstance(step.operator, Fused) and len(step.operator.shares) > 1
+        if isinstance(step.operator, FusedKernel) and len(step.operator.shares) > 1
     ]
     # only the sum that the mean is of may go with the other sum
     assert all(len(shares) < 2 for shares in several), several
@@ -93,7 +93,7 @@ def test_a_number_that_one_task_reads_is_put_together_there():
     both = plan_of(x.sum() + 1, x.sum() * 2)  # not by each of its readers
     assert sum(isinstance(task.steps[-1].operator, Finish) for task in both.tasks) == 1
     one_block = plan_of(mn.asarray(COLUMN, blocks=1).mean())
-    assert [isinstance(task.steps[0].operator, Fused) for task in one_block.tasks] == [True, False]
+    assert [isinstance(task.steps[0].operator, FusedKernel) for task in one_block.tasks] == [True, False]
 
 
 def test_stages_name_what_each_task_computes():

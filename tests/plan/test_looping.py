@@ -14,13 +14,13 @@ from matnb.expr.control import Cond, Loop
 from matnb.expr.nodes import Expr
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
 from matnb.program.check import check_program
-from matnb.program.plan import Stored, Workers
+from matnb.program.plan import StoredArray, Workers
 from matnb.program.program import Action, Batch, Branch, Iterate, batches
 
 WORKERS = Workers((3, 5), 2, 10**9)
 
 
-def stored(node: Expr, number: int) -> Stored:
+def stored(node: Expr, number: int) -> StoredArray:
     """An array as if it were on the workers: 4 blocks of rows where there are rows."""
     length = node.shape[0] if node.shape else 1
     count = min(4, max(1, length)) if node.ndim else 1
@@ -30,7 +30,9 @@ def stored(node: Expr, number: int) -> Stored:
     cuts = (rows, *((0, other) for other in node.shape[1:])) if node.ndim else ()
     layout = Layout(Grid(cuts), spread(count, WORKERS.numbers))
     sizes = tuple(int(np.prod([b - a for a, b in region])) for region in layout.grid.regions())
-    return Stored(layout, tuple(f"in{number}-{k}" for k in range(count)), sizes, tuple(8 * s for s in sizes))
+    return StoredArray(
+        layout, tuple(f"in{number}-{k}" for k in range(count)), sizes, tuple(8 * s for s in sizes)
+    )
 
 
 def planned(node: Expr) -> ControlPlan:
@@ -227,12 +229,12 @@ def test_a_state_that_is_a_few_functions_of_constants_is_made_by_the_program_as_
     assert not starts_inside(many.expression)
 
 
-def cut_for(workers: Workers, node: Expr, parts: int, num_bytes: int) -> Stored:
+def cut_for(workers: Workers, node: Expr, parts: int, num_bytes: int) -> StoredArray:
     """Return an array of so many bytes as if it were there, in equal parts of rows."""
     rows = tuple(int(cut) for cut in np.linspace(0, node.shape[0], parts + 1))
     layout = Layout(Grid((rows, *((0, other) for other in node.shape[1:]))), spread(parts, workers.numbers))
     keys = tuple(f"{node.digest.hex()}-{k}" for k in range(parts))
-    return Stored(layout, keys, (num_bytes // 12 // parts,) * parts, (num_bytes // parts,) * parts)
+    return StoredArray(layout, keys, (num_bytes // 12 // parts,) * parts, (num_bytes // parts,) * parts)
 
 
 def blocks_of_state(workers: Workers, parts: int, num_bytes: int, iterations: int) -> list[int]:
@@ -264,7 +266,7 @@ def products_an_iteration(num_rows: int, row_entries: int) -> int:
     node = loop_of(lambda flow: (flow @ flow).prune(0.1), A, max_iterations=10)
     entries = n * row_entries // 2
     layout = Layout(Grid(((0, n // 2, n), (0, n))), (0, 0))
-    array = Stored(layout, ("first", "second"), (entries,) * 2, (12 * entries,) * 2)
+    array = StoredArray(layout, ("first", "second"), (entries,) * 2, (12 * entries,) * 2)
     plan = plan_control(node, {A.expression: array}, workers, [node])
     check_program(plan.program)
     return kinds(body_of(plan)).count("product")

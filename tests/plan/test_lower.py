@@ -22,8 +22,8 @@ from matnb.ops.interpret import interpret
 from matnb.ops.reference import block_of
 from matnb.plan.lower import lower
 from matnb.program.check import check_plan
-from matnb.program.operators import Cut, Fused, Join
-from matnb.program.plan import InlineBlock, Plan, Stored, Task, Workers
+from matnb.program.operators import Cut, FusedKernel, Join
+from matnb.program.plan import InlineBlock, Plan, StoredArray, Task, Workers
 from matnb.program.regions import operand_region, piece_cuts, region_size, slice_pieces
 
 FLOAT = np.dtype(np.float64)
@@ -36,12 +36,12 @@ def data(shape: tuple[int, ...] = MEGABYTE, seed: int = 0, blocks: object = None
 
 def on_workers(
     name: str, grid: Grid, owners: tuple[int, ...], sparse_entries: int | None = None
-) -> tuple[Expr, Stored]:
+) -> tuple[Expr, StoredArray]:
     """An array that is on the workers already."""
     node = Data(name.encode(), grid.shape, FLOAT, sparse_entries is not None)
     keys = tuple(f"{node.digest.hex()}-{number}" for number in range(grid.num_blocks))
     counts = (sparse_entries or 0,) * grid.num_blocks
-    return node, Stored(Layout(grid, owners), keys, counts if sparse_entries is not None else ())
+    return node, StoredArray(Layout(grid, owners), keys, counts if sparse_entries is not None else ())
 
 
 def kinds(plan: Plan) -> list[str]:
@@ -95,7 +95,7 @@ def functions(task: Task) -> list[str]:
     """Return the names of the elementwise functions of a task."""
     names: list[str] = []
     for step in task.steps:
-        if isinstance(step.operator, Fused):
+        if isinstance(step.operator, FusedKernel):
             names.extend(link.name for link in step.operator.links)
     return names
 

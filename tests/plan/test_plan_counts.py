@@ -14,7 +14,7 @@ from matnb.magics.cell import compile_cell, run_cell
 from matnb.plan.lower import lower
 from matnb.plan.plan_counts import counts_of, functions_of, num_temporaries, num_tiles, reductions_of
 from matnb.program.kinds import MAP
-from matnb.program.operators import Fused, Make
+from matnb.program.operators import FusedKernel, Make
 from matnb.program.plan import Plan, Step, Task, Workers
 
 TWO = Workers((0, 1), 1, 0)
@@ -112,7 +112,7 @@ def test_parts_of_a_product_are_arrays_too() -> None:
 
 
 def test_temporaries_go_with_their_last_reader() -> None:
-    make, apply = Make(None, ()), Fused((ADD,))  # type: ignore[arg-type]
+    make, apply = Make(None, ()), FusedKernel((ADD,))  # type: ignore[arg-type]
 
     def task(*arguments: tuple[int, ...]) -> Task:
         steps = tuple(Step(apply if ones else make, ones) for ones in arguments)
@@ -126,8 +126,10 @@ def test_temporaries_go_with_their_last_reader() -> None:
 
 def chain_of(array: mn.DistArray) -> tuple[Task, Step]:
     plan = plan_of(array)
-    task = next(one for one in plan.tasks if any(isinstance(step.operator, Fused) for step in one.steps))
-    return task, next(step for step in task.steps if isinstance(step.operator, Fused))
+    task = next(
+        one for one in plan.tasks if any(isinstance(step.operator, FusedKernel) for step in one.steps)
+    )
+    return task, next(step for step in task.steps if isinstance(step.operator, FusedKernel))
 
 
 def chains() -> list[mn.DistArray]:

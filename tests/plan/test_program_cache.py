@@ -25,10 +25,10 @@ from matnb.ops.interpret import interpret
 from matnb.ops.reference import block_of
 from matnb.passes import traced
 from matnb.plan.lower import lower
-from matnb.plan.program_cache import CachedPlan, Planned, Scattering, Unfit
+from matnb.plan.program_cache import CachedPlan, PlanResult, ScatterChoice, Unfit
 from matnb.plan.structural_key import StructuralKey, structural_key
 from matnb.program.place import default_layout
-from matnb.program.plan import Plan, Slot, Stored, Workers
+from matnb.program.plan import Plan, Slot, StoredArray, Workers
 from matnb.program.writer import Slots
 
 FLOAT = np.dtype(np.float64)
@@ -54,7 +54,7 @@ def with_other_data(roots: list[Expr]) -> list[Expr]:
     return [new[root] for root in roots]
 
 
-def on_workers(roots: list[Expr], workers: Workers) -> tuple[dict[Expr, Stored], dict[str, Block]]:
+def on_workers(roots: list[Expr], workers: Workers) -> tuple[dict[Expr, StoredArray], dict[str, Block]]:
     """Store the dense data below some expressions, and return where it is, and the blocks."""
     stored, blocks = {}, {}
     for number, node in enumerate(topological(roots)):
@@ -65,14 +65,18 @@ def on_workers(roots: list[Expr], workers: Workers) -> tuple[dict[Expr, Stored],
         pieces = [piece_of(block, region) for region in layout.grid.regions()]
         keys = tuple(f"{node.digest.hex()}-given{number}-{place}" for place in range(len(pieces)))
         sizes = tuple(piece.nbytes for piece in pieces)
-        stored[node] = Stored(layout, keys, tuple(piece.nnz for piece in pieces), sizes)
+        stored[node] = StoredArray(layout, keys, tuple(piece.nnz for piece in pieces), sizes)
         blocks.update(zip(keys, pieces, strict=True))
     return stored, blocks
 
 
 def planned(
-    form: StructuralKey, roots: list[Expr], stored: Mapping[Expr, Stored], workers: Workers, optimizes: bool
-) -> Planned:
+    form: StructuralKey,
+    roots: list[Expr],
+    stored: Mapping[Expr, StoredArray],
+    workers: Workers,
+    optimizes: bool,
+) -> PlanResult:
     """Return a plan that is given the numbers that may be others in runs of a form."""
     named = {str(place): root for place, root in enumerate(roots)}
     after, origins = traced(named, stored) if optimizes else (named, {})
@@ -80,7 +84,7 @@ def planned(
     slots = Slots(frozenset(form.nodes[place] for place in form.numbers))
     there = {node: slots.of(array) for node, array in stored.items()}
     plan = lower(wanted, (), there, workers, slots)
-    return Planned(plan, {root: after[name] for name, root in named.items()}, origins)
+    return PlanResult(plan, {root: after[name] for name, root in named.items()}, origins)
 
 
 def without_expressions(plan: Plan) -> Plan:
@@ -145,7 +149,7 @@ def vector(seed: int) -> mn.DistArray:
     return given_array(np.random.default_rng(seed).random(6))
 
 
-def planned_twice(one: mn.DistArray, other: mn.DistArray) -> tuple[Planned, Mapping[Slot, Block]]:
+def planned_twice(one: mn.DistArray, other: mn.DistArray) -> tuple[PlanResult, Mapping[Slot, Block]]:
     """Return one's plan bound to another run, and what it is given."""
     stored, _ = on_workers([one.expression], ONE)
     there, blocks = on_workers([other.expression], ONE)
@@ -238,7 +242,7 @@ def test_a_choice_made_otherwise_is_planned_anew():
     stored, _ = on_workers([node], ONE)
     form = structural_key(topological([node], stored), stored, [node], (), ONE)
     first = planned(form, [node], stored, ONE, True)
-    with_choice = first._replace(choices=(Scattering(A.expression, 10, 1, False),))
+    with_choice = first._replace(choices=(ScatterChoice(A.expression, 10, 1, False),))
     cached = CachedPlan(form, stored, with_choice)
     cached.bound(form, stored, (), lambda *_: False)
     with pytest.raises(Unfit):
@@ -249,6 +253,6 @@ def test_what_was_cut_by_a_person_is_told_from_what_was_not():
     x = given_array(np.ones(6), blocks=2)
     assert isinstance(x.expression, Regrid)
     (node,) = [one for one in topological([x.expression]) if isinstance(one, Data)]
-    layout = Stored(default_layout(node, 48, ONE), (f"{node.digest.hex()}-0",), (6,), (48,))
+    layout = StoredArray(default_layout(node, 48, ONE), (f"{node.digest.hex()}-0",), (6,), (48,))
     forms = [structural_key([one], {one: layout}, [one], (), ONE).key for one in (x.expression, node)]
     assert forms[0] != forms[1]

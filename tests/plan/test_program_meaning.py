@@ -22,11 +22,11 @@ from matnb.ops.reference import block_of
 from matnb.plan.looping import plan_control, starts_inside
 from matnb.program.check import ContractError, check_plan, check_program
 from matnb.program.kinds import MOVE
-from matnb.program.plan import Plan, Stored, Task, Workers
+from matnb.program.plan import Plan, StoredArray, Task, Workers
 from matnb.program.program import Action, Batch, Branch, Iterate, Program
 
 
-def stored(node: Expr, number: int, num_parts: int, workers: Workers) -> tuple[Stored, dict[str, Block]]:
+def stored(node: Expr, number: int, num_parts: int, workers: Workers) -> tuple[StoredArray, dict[str, Block]]:
     """Return an array as if it were on the workers, its rows in parts, and its blocks by name."""
     rows = [regular_cuts(length, min(num_parts, max(1, length))) for length in node.shape[:1]]
     grid = Grid((*rows, *((0, length) for length in node.shape[1:])))
@@ -34,7 +34,7 @@ def stored(node: Expr, number: int, num_parts: int, workers: Workers) -> tuple[S
     blocks = [cut(block, _slices(region)) for region in grid.regions()]
     keys = tuple(f"in{number}-{place}" for place in range(len(blocks)))
     layout = Layout(grid, spread(len(blocks), workers.numbers))
-    array = Stored(layout, keys, tuple(one.nnz for one in blocks), tuple(one.nbytes for one in blocks))
+    array = StoredArray(layout, keys, tuple(one.nnz for one in blocks), tuple(one.nbytes for one in blocks))
     return array, dict(zip(keys, blocks, strict=True))
 
 
@@ -45,7 +45,7 @@ def _slices(region: Region) -> tuple[slice, ...]:
 def performed(results: list[mn.DistArray], num_parts: int, workers: Workers) -> list[np.ndarray]:
     """Return what the loop or branch gives whose results these are, run by hand."""
     node = results[0].expression.control
-    arrays: dict[Expr, Stored] = {}
+    arrays: dict[Expr, StoredArray] = {}
     given: dict[str, Block] = {}
     for number, one in enumerate(node.inputs):
         if not starts_inside(one):
@@ -175,6 +175,6 @@ def test_an_output_that_is_not_made_as_its_layout_says_is_told_of(
     cuts: tuple[int, ...], keys: tuple[str, ...], owners: tuple[int, ...], words: str
 ) -> None:
     task, node = Task("a", (), ("x",), 0, MOVE), mn.asarray(np.arange(5.0)).expression
-    array = Stored(Layout(Grid((cuts,)), owners), keys)
+    array = StoredArray(Layout(Grid((cuts,)), owners), keys)
     with pytest.raises(ContractError, match=words):
         check_plan(Plan((task,), (), (), {node: array}, {}, {}, 0), (0, 1), ("x",))

@@ -18,7 +18,7 @@ from matnb.ops import products
 from matnb.plan.looping import ControlPlan, plan_control
 from matnb.plan.lower import lower
 from matnb.program.operators import Run
-from matnb.program.plan import Plan, Slot, Stored, Task, Workers
+from matnb.program.plan import Plan, Slot, StoredArray, Task, Workers
 from matnb.program.program import Action, Batch, Branch, Iterate, batches
 
 N = 400_000
@@ -36,22 +36,25 @@ def stored(
     counts: tuple[int, ...] = (50, HEAVY, 1000, 2000),
     columns: tuple[int, ...] = (0, N),
     owners: tuple[int, ...] | None = None,
-) -> Stored:
+) -> StoredArray:
     """The matrix as if it were on the workers, the first half of its rows on the first one."""
     num_blocks = (len(rows) - 1) * (len(columns) - 1)
     owners = owners or tuple(3 if place < num_blocks / 2 else 5 for place in range(num_blocks))
     keys = tuple(f"A{place}" for place in range(num_blocks))
     layout = Layout(Grid((rows, columns)), owners)
-    return Stored(layout, keys, counts, tuple(12 * count for count in counts))
+    return StoredArray(layout, keys, counts, tuple(12 * count for count in counts))
 
 
-def vector() -> Stored:
+def vector() -> StoredArray:
     layout = Layout(Grid(((0, N // 2, N),)), (3, 5))
-    return Stored(layout, ("x0", "x1"), (N // 2,) * 2, (4 * N,) * 2)
+    return StoredArray(layout, ("x0", "x1"), (N // 2,) * 2, (4 * N,) * 2)
 
 
 def planned(
-    array: mn.DistArray, matrix: Stored | None = None, workers: Workers = TWO, steady: Iterable[Expr] = ()
+    array: mn.DistArray,
+    matrix: StoredArray | None = None,
+    workers: Workers = TWO,
+    steady: Iterable[Expr] = (),
 ) -> Plan:
     known = {A.expression: matrix or stored(), X.expression: vector()}
     return lower([array.expression], (), known, workers, steady=frozenset(steady))
@@ -129,7 +132,7 @@ def test_outside_of_loops_only_threads_of_the_rows_worker_share_it() -> None:
         ("too few entries", A @ X, stored(counts=(50, SHARED_ENTRIES - 1, 1000, 2000))),
         ("two rows", A @ X, stored(rows=(0, 7, 9, 200_000, N))),
         ("cut columns", A @ X, stored((0, 7, 8, N), (1, 1, HEAVY, HEAVY, 1, 1), (0, 9, N), (3,) * 6)),
-        ("counts unknown", A @ X, Stored(stored().layout, stored().keys)),
+        ("counts unknown", A @ X, StoredArray(stored().layout, stored().keys)),
         ("transposed", A.T @ X, stored()),
         ("pushed", mn.matmul(X, A, semiring="min_plus"), stored()),
         ("sparse", A @ A, stored()),
@@ -141,7 +144,7 @@ def test_outside_of_loops_only_threads_of_the_rows_worker_share_it() -> None:
     ids=lambda one: one if isinstance(one, str) else "",
 )
 def test_all_else_is_planned_as_ever(
-    name: str, array: mn.DistArray, matrix: Stored, monkeypatch: pytest.MonkeyPatch
+    name: str, array: mn.DistArray, matrix: StoredArray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = planned(array, matrix, steady=[A.expression])
     monkeypatch.setattr(products, "is_shared", lambda num_rows, num_entries: False)
@@ -172,7 +175,7 @@ def test_a_fused_stage_reads_the_shares_of_a_row_like_a_product() -> None:
 def test_a_matrix_on_the_right_is_read_in_its_own_columns() -> None:
     wide = mn.DistArray(Data(b"wide", (N, 6), FLOAT, False))
     layout = Layout(Grid(((0, N), (0, 2, 6))), (3, 5))
-    known = {A.expression: stored(), wide.expression: Stored(layout, ("w0", "w1"), (), (16 * N, 32 * N))}
+    known = {A.expression: stored(), wide.expression: StoredArray(layout, ("w0", "w1"), (), (16 * N, 32 * N))}
     plan = lower([(A @ wide).expression], (), known, TWO)
     assert len(shares(plan.tasks)) == 4  # two parts for the columns of each block
     assert len({task.inputs[0] for task in shares(plan.tasks)}) == 2

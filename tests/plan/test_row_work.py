@@ -11,7 +11,7 @@ from matnb.expr.control import Loop
 from matnb.plan.looping import ControlPlan, plan_control, starts_inside
 from matnb.plan.row_work import RowWork, row_works
 from matnb.program.place import default_layout
-from matnb.program.plan import Stored, Workers
+from matnb.program.plan import StoredArray, Workers
 from matnb.program.program import EXPECTED
 
 WORKERS = Workers((0, 1), 1, 10**9)
@@ -30,10 +30,10 @@ def worked(step: object, state: object) -> RowWork:
     return row_works(plan)[sparse.digest.hex()]
 
 
-def on_workers(node: mn.lazy.expr.Expr, number: int) -> Stored:
+def on_workers(node: mn.lazy.expr.Expr, number: int) -> StoredArray:
     layout = default_layout(node, 10**7, WORKERS)
     sizes = tuple(8 * int(np.prod([b - a for a, b in region])) for region in layout.grid.regions())
-    return Stored(layout, tuple(f"in{number}-{k}" for k in range(len(sizes))), sizes, sizes)
+    return StoredArray(layout, tuple(f"in{number}-{k}" for k in range(len(sizes))), sizes, sizes)
 
 
 @pytest.fixture

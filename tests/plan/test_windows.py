@@ -22,15 +22,15 @@ from matnb.ops.reference import block_of
 from matnb.plan.lower import lower
 from matnb.program.check import check_plan
 from matnb.program.operators import Fill
-from matnb.program.plan import Plan, Slot, Stored, Workers
+from matnb.program.plan import Plan, Slot, StoredArray, Workers
 from matnb.program.writer import Slots
 
 WORKERS = Workers((0, 1, 2), 1, 0)
 
 
-def planned(root: Expr, given: Expr, layout: object) -> tuple[Plan, Stored]:
+def planned(root: Expr, given: Expr, layout: object) -> tuple[Plan, StoredArray]:
     slots = Slots()
-    source = slots.of(Stored(layout, tuple(f"g{number}" for number in range(layout.grid.num_blocks))))
+    source = slots.of(StoredArray(layout, tuple(f"g{number}" for number in range(layout.grid.num_blocks))))
     return lower([root], (), {given: source}, WORKERS, slots), source
 
 

@@ -18,7 +18,7 @@ from matnb.blocks.layout import Layout
 from matnb.expr.nodes import Data, Expr
 from matnb.ops.uniques import Distinct
 from matnb.plan.lower import lower
-from matnb.program.plan import Plan, Slot, Stored, Task, Workers
+from matnb.program.plan import Plan, Slot, StoredArray, Task, Workers
 from matnb.program.writer import PlanWriter
 
 N = 240_000
@@ -30,8 +30,8 @@ x, places = mn.DistArray(X), mn.DistArray(PLACES)
 LAYOUT = Layout(Grid((CUTS,)), (0, 1, 2, 0))
 SIZES = tuple(8 * (stop - start) for start, stop in pairwise(CUTS))
 STORED = {
-    X: Stored(LAYOUT, ("x0", "x1", "x2", "x3"), (), SIZES),
-    PLACES: Stored(LAYOUT, ("p0", "p1", "p2", "p3"), (), SIZES),
+    X: StoredArray(LAYOUT, ("x0", "x1", "x2", "x3"), (), SIZES),
+    PLACES: StoredArray(LAYOUT, ("p0", "p1", "p2", "p3"), (), SIZES),
 }
 OTHER = np.arange(1000.0)
 CASES: dict[str, Callable[[], Any]] = {

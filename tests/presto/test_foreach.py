@@ -35,7 +35,7 @@ from matnb.ops.reference import block_of
 from matnb.plan.lower import lower
 from matnb.plan.reproducibility import bits_follow_cuts
 from matnb.program.check import check_plan
-from matnb.program.plan import Stored, Workers
+from matnb.program.plan import StoredArray, Workers
 from matnb.program.writer import Slots
 
 __all__ = ["sessions", "small"]
@@ -207,7 +207,7 @@ def run_cut(root: Expr, sources: dict[Expr, Any], cuts: dict[Expr, Any]) -> np.n
     slots, stored, blocks = Slots(), {}, {}
     for number, (node, values) in enumerate(sources.items()):
         names = tuple(f"{number}-{place}" for place in range(cuts[node].grid.num_blocks))
-        stored[node] = slots.of(Stored(cuts[node], names))
+        stored[node] = slots.of(StoredArray(cuts[node], names))
         for slot, region in zip(stored[node].keys, cuts[node].grid.regions(), strict=True):
             blocks[slot] = cut(block_of(values), tuple(slice(*part) for part in region))
     plan = lower([root], (), stored, WORKERS, slots)

@@ -13,7 +13,7 @@ from matnb.expr.traverse import topological
 from matnb.plan.lower import lower
 from matnb.plan.transposes import prefers_scatter, wished
 from matnb.program.matching import Product, match_products
-from matnb.program.operators import Accumulate, Fused, Multiply, MultiplyMasked, SumMasked
+from matnb.program.operators import Accumulate, FusedKernel, MaskedMultiply, MaskedSum, Multiply
 from matnb.program.plan import Plan, Task, Workers
 
 FLOAT = np.dtype(np.float64)
@@ -38,8 +38,8 @@ def operators(plan: Plan) -> list[object]:
     return [step.operator for task in plan.tasks for step in task.steps]
 
 
-def passes(task: Task) -> list[Fused]:
-    return [step.operator for step in task.steps if isinstance(step.operator, Fused)]
+def passes(task: Task) -> list[FusedKernel]:
+    return [step.operator for step in task.steps if isinstance(step.operator, FusedKernel)]
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -53,8 +53,8 @@ def test_a_product_times_a_sparse_array_is_made_where_that_has_entries(swapped: 
     (product,) = products_of((U.astype(complex) @ V) * S)
     assert (product.mask, product.scaled) == (S.expression, np.dtype(complex))
     made = operators(plan_of(S * (U @ V)))
-    assert sum(isinstance(one, MultiplyMasked) for one in made) == 4
-    assert not any(isinstance(one, Multiply | Fused) for one in made)
+    assert sum(isinstance(one, MaskedMultiply) for one in made) == 4
+    assert not any(isinstance(one, Multiply | FusedKernel) for one in made)
 
 
 def test_a_product_that_is_needed_itself_is_made() -> None:
@@ -86,11 +86,11 @@ def test_a_named_product_is_not_made_when_only_its_sampled_form_is_asked_for() -
 def test_a_sum_of_a_sampled_product_never_stores_it() -> None:
     for total in [((S @ S) * S).sum(), (S * (U @ V)).sum(axis=1)]:
         made = operators(plan_of(total))
-        assert sum(isinstance(one, SumMasked) for one in made) == 4
-        assert not any(isinstance(one, MultiplyMasked) for one in made)
+        assert sum(isinstance(one, MaskedSum) for one in made) == 4
+        assert not any(isinstance(one, MaskedMultiply) for one in made)
     sampled = (S @ S) * S
     for other in [sampled.sum(axis=0), sampled.max(), (sampled + 1.0).sum(), abs(sampled).sum()]:
-        assert not any(isinstance(one, SumMasked) for one in operators(plan_of(other)))
+        assert not any(isinstance(one, MaskedSum) for one in operators(plan_of(other)))
 
 
 def test_a_mask_and_its_complement() -> None:

@@ -16,7 +16,7 @@ from matnb.blocks.layout import Layout
 from matnb.ops import combining, reducing
 from matnb.plan.lower import lower
 from matnb.program import writer
-from matnb.program.plan import Stored, Workers
+from matnb.program.plan import StoredArray, Workers
 
 RNG = np.random.default_rng(0)
 VECTOR = RNG.standard_normal(70_001) * 10.0 ** RNG.integers(-8, 8, 70_001)
@@ -193,7 +193,7 @@ def test_bits_are_the_same_for_blocks_on_any_workers(name: str, counts: tuple[in
         numbers = tuple(range(nodes * each))
         workers = Workers(numbers, 1, 0, tuple(number // each for number in numbers))
         owners = tuple(rng.choice(numbers, grid.num_blocks).tolist())
-        stored = {X.expression: Stored(Layout(grid, owners), keys)}
+        stored = {X.expression: StoredArray(Layout(grid, owners), keys)}
         plan = lower([node], [], stored, workers)
         value = whole(node, plan.outputs[node], run_by_hand(plan, given_to(plan, stored, blocks)))
         found.add(value.tobytes())

@@ -13,7 +13,7 @@ import pytest
 from watching import long_work, tasks_on_scheduler
 
 import matnb as mn
-from matnb.backend.cluster.cancellation import Stopping
+from matnb.backend.cluster.cancellation import CancelScope
 from matnb.errors import CellCancelled
 
 
@@ -137,7 +137,7 @@ def test_many_starts_and_cancels_leave_nothing(count):
 
 
 def test_a_second_wish_does_not_disturb_the_cleaning_up():
-    stopping = Stopping()
+    stopping = CancelScope()
     assert not stopping.ask()
     with stopping.scope():
         with stopping.scope():
@@ -154,7 +154,7 @@ def test_a_second_wish_does_not_disturb_the_cleaning_up():
 
 
 def test_a_wish_that_comes_last_is_obeyed_at_the_end_of_its_scope():
-    stopping = Stopping()
+    stopping = CancelScope()
 
     def ends(error: Exception | None = None) -> None:
         with stopping.scope():
@@ -175,7 +175,7 @@ def test_a_wish_that_comes_last_is_obeyed_at_the_end_of_its_scope():
 
 
 def test_a_scope_around_a_persons_code_is_for_the_wishes_of_others():
-    stopping, here = Stopping(), threading.get_ident()
+    stopping, here = CancelScope(), threading.get_ident()
     with stopping.scope(around=True):
         assert not stopping.ask()
         with stopping.scope():

@@ -13,7 +13,7 @@ import pytest
 from distributed import Future
 
 import matnb as mn
-from matnb.backend.cluster.cancellation import Stopping, resend_dropped
+from matnb.backend.cluster.cancellation import CancelScope, resend_dropped
 from matnb.errors import CellCancelled
 from matnb.events import Event, RunStarted
 
@@ -58,7 +58,7 @@ def test_a_loop_ends(engine: str) -> None:
 
 
 def test_it_is_obeyed_once_by_the_next_look_or_at_the_end() -> None:
-    stopping = Stopping()
+    stopping = CancelScope()
 
     def heeds() -> None:
         with stopping.heeding():
@@ -75,7 +75,7 @@ def test_it_is_obeyed_once_by_the_next_look_or_at_the_end() -> None:
 
 
 def test_one_that_is_raised_is_itself_and_nothing_more() -> None:
-    stopping = Stopping()
+    stopping = CancelScope()
     with pytest.raises(KeyboardInterrupt) as raised, stopping.scope(), stopping.heeding():
         signal.raise_signal(signal.SIGINT)
     assert not isinstance(raised.value, CellCancelled)
@@ -84,7 +84,7 @@ def test_one_that_is_raised_is_itself_and_nothing_more() -> None:
 
 
 def test_cleaning_up_after_one_is_disturbed_by_none() -> None:
-    stopping = Stopping()
+    stopping = CancelScope()
 
     def cleans_up() -> None:
         try:
@@ -102,7 +102,7 @@ def test_cleaning_up_after_one_is_disturbed_by_none() -> None:
 
 
 def test_other_threads_and_inner_ones_leave_it_alone() -> None:
-    stopping = Stopping()
+    stopping = CancelScope()
     found: list[bool] = []
 
     def look() -> None:
@@ -124,7 +124,7 @@ def test_other_threads_and_inner_ones_leave_it_alone() -> None:
 def test_where_interrupts_are_ignored_they_stay_so() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with Stopping().heeding():
+        with CancelScope().heeding():
             signal.raise_signal(signal.SIGINT)
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
@@ -196,7 +196,7 @@ def test_one_that_will_be_obeyed_is_not_shown_as_dropped(capfd: pytest.CaptureFi
     before, sys.unraisablehook = sys.unraisablehook, shown.append
     end = resend_dropped()
     try:
-        stopping = Stopping()
+        stopping = CancelScope()
         with pytest.raises(CellCancelled), stopping.scope(), stopping.heeding():
             Falls()
     finally:

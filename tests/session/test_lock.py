@@ -12,7 +12,7 @@ import pytest
 from waiting import wait_until
 
 import matnb as mn
-from matnb.backend.cluster.cancellation import Stopping
+from matnb.backend.cluster.cancellation import CancelScope
 from matnb.errors import CellCancelled
 from matnb.events import SessionAwaited
 from matnb.lazy.recording import Recording
@@ -122,7 +122,7 @@ def test_an_interrupt_when_the_waiting_ends_leaves_the_lock_to_others():
             raise KeyboardInterrupt
         leave.set()
 
-    lock = SessionLock(Stopping(), tell, lambda owner: (("x",), 3))
+    lock = SessionLock(CancelScope(), tell, lambda owner: (("x",), 3))
     held, leave = threading.Event(), threading.Event()
 
     def hold() -> None:

@@ -12,6 +12,7 @@ import dask
 import numpy as np
 import pytest
 from distributed import Worker
+from distributed.core import Status
 from waiting import wait_until
 
 import matnb as mn
@@ -81,6 +82,44 @@ def test_all_workers_lost_at_once_are_waited_for() -> None:
             close_worker(session, number)
         wait_until(lambda: session.cluster.attendance().num_now == 0)
         assert float(x.sum()) == 449_985_000
+
+
+def test_a_worker_that_is_lost_while_another_starts_for_the_first_time_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start, begun = LocalWorker.start_unsafe, []
+
+    async def start_after_a_loss(self: LocalWorker) -> object:
+        begun.append(self)
+        if len(begun) == 2:
+            while begun[0].status != Status.running:
+                await asyncio.sleep(0.01)
+            await begun[0].close()
+            await asyncio.sleep(0.3)  # the cluster hears of the loss before this one is there
+        return await start(self)
+
+    monkeypatch.setattr(LocalWorker, "start_unsafe", start_after_a_loss)
+    with mn.start(workers=2, threads=1) as session:
+        wait_until(lambda: session.status().num_workers == 2, QUIET_SECONDS)
+        assert len(begun) == 3
+
+
+def test_a_worker_that_cannot_be_made_is_made_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    with mn.start(workers=2, threads=1) as session:
+        make, num_refused = LocalWorker.__init__, 0
+
+        def refuse_twice(self: LocalWorker, *arguments: object, **options: object) -> None:
+            nonlocal num_refused
+            if num_refused < 2:
+                num_refused += 1
+                raise OSError("no folder can be made")
+            make(self, *arguments, **options)
+
+        monkeypatch.setattr(LocalWorker, "__init__", refuse_twice)
+        close_worker(session, 1)
+        wait_until(lambda: "no folder can be made" in session.status().workers_text)
+        wait_until(lambda: session.status().num_workers == 2, QUIET_SECONDS)
+        assert num_refused == 2
 
 
 def test_the_cell_and_the_status_tell_of_a_lost_worker(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from matnb.plan.looping import plan_control
 from matnb.plan.lower import lower
 from matnb.program.kinds import MAP
 from matnb.program.place import default_layout
-from matnb.program.plan import Plan, Stored, Task
+from matnb.program.plan import Plan, StoredArray, Task
 from matnb.program.regions import region_size
 from matnb.simulation.clock import (
     FLOPS_PER_SECOND,
@@ -195,7 +195,7 @@ def test_what_a_loop_is_given_is_there_while_it_runs():
         layout = default_layout(one, one.size * 8, workers)
         keys = tuple((number, block) for block in range(layout.grid.num_blocks))
         sizes = tuple(region_size(region) for region in layout.grid.regions())
-        stored[one] = Stored(layout, keys, sizes, tuple(8 * size for size in sizes))
+        stored[one] = StoredArray(layout, keys, sizes, tuple(8 * size for size in sizes))
     run = run_control(plan_control(loop, stored, workers, [loop]), Simulator(Cluster(nodes=4), workers))
     assert all(run.peaks[node] >= 2000 * 2000 * 8 / 4 for node in range(4))
 

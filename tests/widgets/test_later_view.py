@@ -11,7 +11,7 @@ import pytest
 from notebook_shell import Person
 from waiting import wait_until
 
-from matnb.backend.cluster.cancellation import Stopping
+from matnb.backend.cluster.cancellation import CancelScope
 from matnb.errors import CellCancelled
 from matnb.session.background import Background, Later
 from matnb.widgets.views import later_view
@@ -29,7 +29,7 @@ def texts(person: Person) -> list[str]:
 def test_it_says_that_work_waits_runs_and_is_done_in_one_place(person: Person) -> None:
     first, first_gate = gated()
     second, second_gate = gated()
-    background = Background(Stopping())
+    background = Background(CancelScope())
     background.add(first)
     background.add(second)
     wait_until(lambda: first.state == "running")
@@ -57,7 +57,7 @@ def test_what_is_cancelled_before_it_begins_says_so(person: Person) -> None:
 def test_what_has_ended_is_shown_once_and_followed_no_more(person: Person) -> None:
     later, gate = gated()
     gate.set()
-    later.run(Stopping())
+    later.run(CancelScope())
     later_view(later, person.shell)
     assert len(texts(person)) == 1
     assert texts(person)[0].startswith("done in ")
@@ -67,7 +67,7 @@ def test_what_has_ended_is_shown_once_and_followed_no_more(person: Person) -> No
 def test_work_that_ends_while_it_is_being_shown_is_not_missed(person: Person) -> None:
     class Hasty(Later):
         def follow(self, listener: Callable[[], None]) -> None:
-            self.run(Stopping())
+            self.run(CancelScope())
             super().follow(listener)
 
     later_view(Hasty(["x"], 7, lambda: None), person.shell)
@@ -79,7 +79,7 @@ def test_two_lines_of_the_same_work_both_change(person: Person) -> None:
     later_view(later, person.shell)
     later_view(later, person.shell)
     gate.set()
-    later.run(Stopping())
+    later.run(CancelScope())
     assert all(one["text/plain"].startswith("done in ") for one in person.outputs)
     assert len(person.outputs) == 2
 
@@ -98,7 +98,7 @@ def test_the_change_belongs_to_the_cell_that_showed_it(person: Person) -> None:
     later, gate = gated()
     later_view(later, person.shell)
     cell.set("another")
-    thread = threading.Thread(target=later.run, args=(Stopping(),))
+    thread = threading.Thread(target=later.run, args=(CancelScope(),))
     thread.start()
     gate.set()
     thread.join()
@@ -118,7 +118,7 @@ def test_a_kernel_that_shows_nothing_any_more_does_not_disturb_the_work(
     awake: list[str] = []
     later.follow(lambda: awake.append(later.state))
     gate.set()
-    background = Background(Stopping())
+    background = Background(CancelScope())
     background.add(later)
     assert later.result(20) == 7
     wait_until(lambda: awake == ["running", "done"])
@@ -131,7 +131,7 @@ def test_an_error_is_told(person: Person) -> None:
 
     later = Later(["x"], None, fails)
     later_view(later, person.shell)
-    later.run(Stopping())
+    later.run(CancelScope())
     (seen,) = person.outputs
     assert "ValueError: <script>" in seen["text/plain"]
     assert "<script" not in seen["text/html"]

@@ -12,7 +12,7 @@ from notebook_shell import Person
 from waiting import wait_until
 
 from matnb.widgets import output_area
-from matnb.widgets.output_area import VIEW, Shown, freeze_open, is_live, shows_measured
+from matnb.widgets.output_area import VIEW, LiveDisplay, freeze_open, is_live, shows_measured
 
 PICTURE = {"text/plain": "a picture", "text/html": "<b>a picture</b>"}
 
@@ -21,8 +21,8 @@ def slider() -> ipywidgets.Widget:
     return ipywidgets.VBox([ipywidgets.HTML("now"), ipywidgets.Button()])
 
 
-def shown(**options: object) -> Shown:
-    return Shown(lambda: PICTURE, slider, **options)
+def shown(**options: object) -> LiveDisplay:
+    return LiveDisplay(lambda: PICTURE, slider, **options)
 
 
 def test_it_is_a_widget_until_it_is_frozen(person: Person) -> None:
@@ -96,7 +96,7 @@ def test_nothing_of_it_is_left_with_ipython_or_ipywidgets(person: Person) -> Non
 
 
 def test_the_same_forms_are_not_sent_twice(person: Person) -> None:
-    one = Shown(lambda: PICTURE)
+    one = LiveDisplay(lambda: PICTURE)
     one.update(PICTURE)
     one.update(dict(PICTURE))
     assert len(person.shell.display_pub.outputs) == 1

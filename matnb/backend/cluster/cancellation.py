@@ -23,7 +23,7 @@ class _Wish(Enum):
     OBEYED = 2  # all is being cleaned up, which a second wish would only disturb
 
 
-class Stopping:
+class CancelScope:
     """Who runs something on a cluster, and who of them is asked to end it.
 
     A thread that runs something says so by :meth:`scope`, and looks with :meth:`check` wherever it waits.
@@ -92,7 +92,7 @@ class Stopping:
             if not self._holds_back:
                 before(number, frame)
 
-        interrupted = _Heeding(interrupt)
+        interrupted = _InterruptHandler(interrupt)
         try:
             self._heeds, self._is_interrupted = True, False
             _signal.signal(signal.SIGINT, interrupted)
@@ -178,7 +178,7 @@ def _cancelled() -> CellCancelled:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Let no further interrupt end what is done inside, such as cleaning up after one; it is forgotten."""
+    """Ignore further interrupts while the code inside runs, such as the cleaning up after one."""
     before = signal.getsignal(signal.SIGINT) if _is_main() else None
     if before is None:  # interrupts come to other threads, or to somebody who is not Python
         yield
@@ -192,7 +192,7 @@ def undisturbed() -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Let an interrupt wait until what is done inside is done: what is short and must not be half done.
+    """Defer an interrupt until the code inside has run: what is short and must not be half done.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def deferred() -> Iterator[None]:
 
 @contextmanager
 def not_deferred() -> Iterator[None]:
-    """Let an interrupt end at once what is done inside, though it is a part of what is :func:`deferred`."""
+    """Let an interrupt cancel the code inside at once, even within :func:`deferred`."""
     note = signal.getsignal(signal.SIGINT) if _is_main() else None
     if not isinstance(note, _Note) or note.has_come:  # who was asked to end is asked once
         yield
@@ -227,7 +227,7 @@ def not_deferred() -> Iterator[None]:
         signal.signal(signal.SIGINT, note)
 
 
-class _Heeding:
+class _InterruptHandler:
     """A handler of an interrupt that is obeyed though what it raises may be dropped."""
 
     def __init__(self, interrupt: Callable[[int, FrameType | None], None]) -> None:
@@ -257,7 +257,7 @@ def resend_dropped() -> Callable[[], None]:
 
     def dropped(told: sys.UnraisableHookArgs) -> None:
         is_ours = is_wanted and _is_main() and issubclass(told.exc_type, KeyboardInterrupt)
-        if is_ours and isinstance(signal.getsignal(signal.SIGINT), _Heeding):
+        if is_ours and isinstance(signal.getsignal(signal.SIGINT), _InterruptHandler):
             return  # the next look obeys it
         if is_ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             here = threading.get_ident()

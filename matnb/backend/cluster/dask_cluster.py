@@ -20,7 +20,7 @@ from distributed import Client, Scheduler, SchedulerPlugin, Security, WorkerPlug
 from distributed.core import Status
 from distributed.protocol.pickle import dumps
 
-from matnb.backend.cluster.cancellation import Stopping, not_deferred
+from matnb.backend.cluster.cancellation import CancelScope, not_deferred
 from matnb.backend.cluster.connection import (
     BROKEN,
     CLOSING_ERRORS,
@@ -162,7 +162,7 @@ class DaskCluster:
         self.client, self.description, self.owned = client, description, servers is not None
         self.in_process = servers is not None and servers.in_process
         self._servers = servers
-        self.stopping = Stopping()
+        self.stopping = CancelScope()
         self._lock = threading.Lock()
         self._workers: tuple[WorkerInfo, ...] = ()
         self._numbers: dict[str, int] = {}  # of the workers that have not gone
@@ -297,7 +297,7 @@ class DaskCluster:
             self.client.subscribe_topic(self.client.id, self._hear)
 
     def leave_nothing_of(self, prefix: str) -> None:
-        """Have a scheduler of others take away what is called so, should this process die."""
+        """Have another user's scheduler remove everything of this name, should this process die."""
         if not self.owned:
             self._prefixes.append(prefix)
             self._say_farewell(prefix)

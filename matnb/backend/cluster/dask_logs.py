@@ -21,7 +21,7 @@ def level_asked() -> int:
 
 
 class _OurLoops(logging.Filter):
-    """Lets pass what comes from other event loops than ours, such as those of a user's own Dask clients."""
+    """Passes records from event loops other than ours, such as the loops of a user's own Dask clients."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -76,7 +76,7 @@ async def _reason(address: str) -> str:
 
 
 async def greetings(client: Client, addresses: Sequence[str]) -> dict[str, Greeting]:
-    """Have workers greet each other, and return what each found; who does not answer in time is missing."""
+    """Have workers greet each other, and return what each found; workers that time out are missing."""
 
     async def asked(place: int) -> list[Greeting]:
         address, others = addresses[place], [*addresses[place + 1 :], *addresses[:place]]

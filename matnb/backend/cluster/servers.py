@@ -136,7 +136,7 @@ class LocalNanny(Nanny):  # type: ignore[misc]  # it has no types
         self.env = {**self.env, **_ONE_LIBRARY_THREAD}
 
     async def instantiate(self) -> Status:
-        """Start the worker process, the first time or again; one that is killed at first is started anew."""
+        """Start or restart the worker process; one that is killed while it starts is started again."""
         status = await self._instantiate()
         tries = 1
         while self.status == Status.init and self._was_killed and tries < _START_TRIES:
@@ -259,22 +259,22 @@ class LocalCluster(SpecCluster):  # type: ignore[misc]  # it has no types
         since: dict[Any, float] = {}
         while self.scheduler.status == Status.running and (missing := self._missing()):
             now = time.monotonic()
-            since = {name: since.get(name, now) for name in missing}
+            since = {name: since.get(name, now) for name in missing if name in self.workers}
             if self._starting is not None and self._starting.done():
                 error = self._starting.exception()
                 self._starting, since = None, {}
                 if error is not None:
-                    self.trouble = _reason(error)
-                    pause = min(2 * pause, _MOST_PAUSE_SECONDS)
+                    self.trouble, pause = _reason(error), min(2 * pause, _MOST_PAUSE_SECONDS)
                     waits_until = now + pause
-            if self._starting is None:
-                for name in [name for name in missing if now - since.get(name, now) > _REPORT_SECONDS]:
+            if self._starting is None and not self._lock.locked():  # none starts, for the first time or again
+                for name in [name for name, first in since.items() if now - first > _REPORT_SECONDS]:
                     await _end(self.workers[name])
                     del since[name]
-                ended = [name for name in missing if self.workers[name].status in _ENDED]
+                there = ((name, self.workers.get(name)) for name in missing)  # None: it could not be made
+                ended = [name for name, one in there if one is None or one.status in _ENDED]
                 if ended and now >= waits_until:
                     for name in ended:
-                        self.workers.pop(name)
+                        self.workers.pop(name, None)
                     self._starting = self._correct_state()
             await asyncio.sleep(_LOOK_SECONDS)
         self.trouble = ""

@@ -10,14 +10,14 @@ from distributed import Client, Future
 from matnb.backend.cluster.connection import BROKEN
 from matnb.backend.cluster.dask_cluster import DaskCluster
 from matnb.backend.engines.futures import Answers, OwnersLost
-from matnb.backend.kept import Kept, LocalBlock, names_of
+from matnb.backend.kept import BlockRef, LocalBlock, names_of
 from matnb.backend.tasks import worker
 from matnb.blocks.formats import Block, freeze
 from matnb.blocks.grid import Region
 from matnb.blocks.layout import Layout
 from matnb.expr.client_data import held
 from matnb.ops.creation import part_of, piece_of, pieces_of
-from matnb.program.plan import Shipment, Slot, Stored
+from matnb.program.plan import Shipment, Slot, StoredArray
 
 _ANSWER_SECONDS = 10.0
 
@@ -49,7 +49,7 @@ class WorkerBlocks:
         self._prefix, self._numbers = prefix, numbers
         self._in_process, self._by_reference = in_process, by_reference
 
-    def gather(self, futures: Sequence[Kept], owners: Sequence[int]) -> list[Block]:
+    def gather(self, futures: Sequence[BlockRef], owners: Sequence[int]) -> list[Block]:
         """Return blocks in this process, which nobody writes to: copies of those of other processes.
 
         Raises
@@ -60,7 +60,7 @@ class WorkerBlocks:
         blocks: list[Block] = self._answers.bring(futures, owners)
         return blocks
 
-    def ship(self, blocks: Mapping[Slot, Block], owner: int) -> dict[Slot, Kept]:
+    def ship(self, blocks: Mapping[Slot, Block], owner: int) -> dict[Slot, BlockRef]:
         """Send blocks to a worker, and return what keeps them there."""
         base = f"{self._prefix}s{next(self._numbers)}"
         if self._by_reference:
@@ -78,7 +78,7 @@ class WorkerBlocks:
     def send(
         self,
         shipments: Sequence[Shipment],
-        sent: dict[Slot, Kept],
+        sent: dict[Slot, BlockRef],
         counts: dict[Slot, tuple[int, int]],
     ) -> None:
         """Send the data of a user that a plan reads, and note what keeps it, and its entries and bytes."""
@@ -95,12 +95,12 @@ class WorkerBlocks:
 
     def ship_array(
         self, block: Block, layout: Layout, is_constant: bool = False
-    ) -> tuple[Stored, tuple[Kept, ...]]:
+    ) -> tuple[StoredArray, tuple[BlockRef, ...]]:
         """Send a user's array to the owners of a layout.
 
         Of an array that nobody ever writes to, which ``is_constant``, workers in this process get no copy.
         """
-        futures: list[Kept] = []
+        futures: list[BlockRef] = []
         counts: list[tuple[int, int]] = []
         regions = list(layout.grid.regions())
         pieces = (part_of(block, one) for one in regions) if is_constant else self._pieces(block, regions)
@@ -108,13 +108,13 @@ class WorkerBlocks:
             futures.extend(self.ship({number: piece}, owner).values())
             counts.append((piece.nnz, piece.nbytes))
         nnz, sizes = tuple(nnz for nnz, _ in counts), tuple(size for _, size in counts)
-        return Stored(layout, names_of(futures), nnz, sizes), tuple(futures)
+        return StoredArray(layout, names_of(futures), nnz, sizes), tuple(futures)
 
     def _pieces(self, block: Block, regions: Sequence[Region]) -> Iterable[Block]:
         # What goes to another process is copied there one after the other.
         return pieces_of(block, regions) if self._in_process else (piece_of(block, one) for one in regions)
 
-    def cut_lineage(self, owners: Sequence[int], futures: Sequence[Kept]) -> tuple[Kept, ...]:
+    def cut_lineage(self, owners: Sequence[int], futures: Sequence[BlockRef]) -> tuple[BlockRef, ...]:
         """Give blocks names without a history, since Dask keeps every task that a block came from.
 
         Parameters

@@ -63,12 +63,12 @@ class EngineContext:
         return run_id
 
     def began(self, run_id: worker.RunId) -> None:
-        """Tell who looks that tasks of a run may come."""
+        """Tell observers that a run is about to submit tasks."""
         if self._telemetry is not None:
             self._telemetry.began(str(run_id))
 
     def ended(self, timed: Sequence[TaskTimed]) -> None:
-        """Tell who looks what the tasks of the run took."""
+        """Tell observers how long the tasks of the run took."""
         if self._telemetry is not None:
             self._telemetry.ended(tuple(timed))
 

@@ -14,7 +14,7 @@ from matnb.backend.engines.context import EngineContext
 from matnb.backend.engines.protocol import Progress, Watch
 from matnb.backend.engines.recovery import Resume
 from matnb.backend.engines.results import Outcome
-from matnb.backend.kept import Kept
+from matnb.backend.kept import BlockRef
 from matnb.blocks.formats import Dense
 from matnb.events import TaskTimed
 from matnb.program.kinds import COUNT
@@ -47,7 +47,7 @@ class PlanEngine(ABC):
     def run(
         self,
         program: Plan | Program,
-        given: Mapping[Slot, Kept],
+        given: Mapping[Slot, BlockRef],
         fetch: Sequence[Slot] = (),
         hold: Sequence[Slot] = (),
         resume: Resume | None = None,
@@ -66,7 +66,11 @@ class PlanEngine(ABC):
 
     @abstractmethod
     def run_plan(
-        self, plan: Plan, given: Mapping[Slot, Kept], fetch: Sequence[Slot] = (), hold: Sequence[Slot] = ()
+        self,
+        plan: Plan,
+        given: Mapping[Slot, BlockRef],
+        fetch: Sequence[Slot] = (),
+        hold: Sequence[Slot] = (),
     ) -> Outcome:
         """Run a plan."""
 
@@ -92,7 +96,7 @@ class ProgramWalker:
         self,
         engine: PlanEngine,
         program: Program,
-        given: Mapping[Slot, Kept],
+        given: Mapping[Slot, BlockRef],
         resume: Resume | None = None,
         on_progress: Progress | None = None,
         watch: Watch | None = None,

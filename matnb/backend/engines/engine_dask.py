@@ -15,7 +15,7 @@ from matnb.backend.engines.driver_loops import PlanEngine
 from matnb.backend.engines.futures import OwnersLost
 from matnb.backend.engines.graphs import DaskGraph, PlanRun, graph_of, is_bundled
 from matnb.backend.engines.results import Outcome, RunCancelled
-from matnb.backend.kept import Kept
+from matnb.backend.kept import BlockRef
 from matnb.backend.tasks import worker
 from matnb.errors import ClusterError
 from matnb.program.plan import Plan, Slot
@@ -25,14 +25,18 @@ class DaskEngine(PlanEngine):
     """Runs plans as tasks of Dask's, and programs batch by batch."""
 
     def run_plan(
-        self, plan: Plan, given: Mapping[Slot, Kept], fetch: Sequence[Slot] = (), hold: Sequence[Slot] = ()
+        self,
+        plan: Plan,
+        given: Mapping[Slot, BlockRef],
+        fetch: Sequence[Slot] = (),
+        hold: Sequence[Slot] = (),
     ) -> Outcome:
         """Run a plan."""
         begin = time.perf_counter()
         owners = owners_of(plan)
         run_id = self._context.begin(owners)
         futures: dict[Slot | str, Future] = {}
-        sent: dict[Slot, Kept] = {}
+        sent: dict[Slot, BlockRef] = {}
         counts: dict[Slot, tuple[int, int]] = {}
         wanted = staying(plan)
         threads = {number: one.threads for number, one in enumerate(self._cluster.workers)}
@@ -49,7 +53,7 @@ class DaskEngine(PlanEngine):
                 )
                 values: dict[Slot, Any] = {key: one for report in told for key, one in report.values.items()}
                 rest = [] if _failures(told) else [key for key in fetch if key not in values]
-                there: dict[Any, Kept] = {**sent, **futures}
+                there: dict[Any, BlockRef] = {**sent, **futures}
                 values.update(
                     zip(rest, self.blocks.gather([there[key] for key in rest], list(owners)), strict=True)
                 )
@@ -110,7 +114,7 @@ class DaskEngine(PlanEngine):
                 future.release()
 
     def _cancelled(
-        self, plan: Plan, futures: Mapping[Any, Future], sent: Mapping[Any, Kept], run_id: worker.RunId
+        self, plan: Plan, futures: Mapping[Any, Future], sent: Mapping[Any, BlockRef], run_id: worker.RunId
     ) -> RunCancelled:
         done = {**sent, **{key: one for key, one in futures.items() if one.status == "finished"}}
         kept = of_whole_arrays(plan, done)
@@ -121,7 +125,7 @@ class DaskEngine(PlanEngine):
         return cancelled(plan, kept, sum(task.key in done for task in plan.tasks))
 
 
-def of_whole_arrays(plan: Plan, made: Mapping[Slot, Kept]) -> dict[Slot, Kept]:
+def of_whole_arrays(plan: Plan, made: Mapping[Slot, BlockRef]) -> dict[Slot, BlockRef]:
     """Return what keeps the blocks of those arrays of a plan whose blocks are all made."""
     whole = [array.keys for array in plan.outputs.values() if all(key in made for key in array.keys)]
     return {key: made[key] for keys in whole for key in keys}
@@ -129,7 +133,7 @@ def of_whole_arrays(plan: Plan, made: Mapping[Slot, Kept]) -> dict[Slot, Kept]:
 
 def cancelled(
     plan: Plan,
-    kept: Mapping[Slot, Kept],
+    kept: Mapping[Slot, BlockRef],
     num_done: int,
     counts: Mapping[Slot, tuple[int, int]] | None = None,
 ) -> RunCancelled:
@@ -142,5 +146,5 @@ def cancelled(
     )
 
 
-def _failures(told: Sequence[worker.Report]) -> list[worker.Failed]:
+def _failures(told: Sequence[worker.Report]) -> list[worker.TaskFailure]:
     return [report.failed for report in told if report.failed is not None]

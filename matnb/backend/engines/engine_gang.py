@@ -39,8 +39,8 @@ from matnb.backend.gang.member_life import (
     shared_programs,
 )
 from matnb.backend.gang.performer import perform
-from matnb.backend.kept import Kept, LocalBlock
-from matnb.backend.tasks.worker import Failed, Report, TaskFailed, portable
+from matnb.backend.kept import BlockRef, LocalBlock
+from matnb.backend.tasks.worker import Report, TaskFailed, TaskFailure, portable
 from matnb.pictures.quantities import plural_text
 from matnb.program.kinds import Role
 from matnb.program.plan import Slot
@@ -110,7 +110,7 @@ class GangEngine:
     def run(
         self,
         program: Program,
-        given: Mapping[Slot, Kept],
+        given: Mapping[Slot, BlockRef],
         fetch: Sequence[Slot] = (),
         hold: Sequence[Slot] = (),
         resume: Resume | None = None,
@@ -139,7 +139,7 @@ class GangEngine:
     def _run_together(
         self,
         program: Program,
-        given: Mapping[Slot, Kept],
+        given: Mapping[Slot, BlockRef],
         resume: Resume | None,
         told: Progress | None,
         watch: Watch | None,
@@ -200,7 +200,7 @@ class GangEngine:
     def _run_alone(
         self,
         program: Program,
-        given: Mapping[Slot, Kept],
+        given: Mapping[Slot, BlockRef],
         resume: Resume | None,
         told: Progress | None,
         watch: Watch | None,
@@ -237,7 +237,7 @@ class GangEngine:
             raise
         except Exception as error:
             trace = "".join(traceback.format_exception(error))
-            raise TaskFailed(Failed(None, portable(error), trace)) from None
+            raise TaskFailed(TaskFailure(None, portable(error), trace)) from None
         outcome = outcome_of(
             program, epoch, [done], time.perf_counter() - begin,
             lambda key: LocalBlock(f"{self._prefix}g{epoch}-{key}", done.values[key]),
@@ -317,7 +317,7 @@ class GangEngine:
         gathering: Gathering,
         program: Program,
         shipped: bytes | str,
-        given: Mapping[Slot, Kept],
+        given: Mapping[Slot, BlockRef],
         first: int,
         tells: bool,
         watches: bool,

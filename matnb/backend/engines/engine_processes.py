@@ -15,7 +15,7 @@ from matnb.backend.engines.context import EngineContext
 from matnb.backend.engines.driver_loops import PlanEngine
 from matnb.backend.engines.engine_dask import DaskEngine, cancelled
 from matnb.backend.engines.results import Outcome, RunCancelled
-from matnb.backend.kept import Kept
+from matnb.backend.kept import BlockRef
 from matnb.backend.tasks import worker
 from matnb.backend.tasks.shared_tasks import SharedTasks, TaskGraph, is_small
 from matnb.blocks.formats import Block
@@ -27,7 +27,7 @@ from matnb.program.plan import Plan, Slot, Task
 
 @dataclass(frozen=True)
 class _Split:
-    """What each worker does of a plan by itself, and what is made of that in this process.
+    """The part of a plan that each worker runs alone, and how this process combines their results.
 
     Attributes
     ----------
@@ -67,9 +67,13 @@ class ProcessEngine(PlanEngine):
         self._dask, self._wants_tasks = DaskEngine(context), wants_tasks
 
     def run_plan(
-        self, plan: Plan, given: Mapping[Slot, Kept], fetch: Sequence[Slot] = (), hold: Sequence[Slot] = ()
+        self,
+        plan: Plan,
+        given: Mapping[Slot, BlockRef],
+        fetch: Sequence[Slot] = (),
+        hold: Sequence[Slot] = (),
     ) -> Outcome:
-        """Run a plan; of values that are small only what is fetched stays."""
+        """Run a plan; of small values only the fetched ones are kept."""
         leaves_nothing = not (hold or self._wants_tasks()) and _leaves_nothing(plan, fetch)
         split = plan.found.get("split") if leaves_nothing else None
         try:
@@ -87,7 +91,7 @@ class ProcessEngine(PlanEngine):
         return found
 
     def _asked(
-        self, plan: Plan, split: _Split, fetch: Sequence[Slot], given: Mapping[Slot, Kept]
+        self, plan: Plan, split: _Split, fetch: Sequence[Slot], given: Mapping[Slot, BlockRef]
     ) -> Outcome | None:
         # None where a worker does not have what it is to read.
         begin = time.perf_counter()

@@ -13,7 +13,7 @@ from matnb.backend.engines.driver_loops import PlanEngine
 from matnb.backend.engines.engine_dask import DaskEngine, cancelled, of_whole_arrays
 from matnb.backend.engines.futures import POLL_SECONDS
 from matnb.backend.engines.results import Outcome, RunCancelled
-from matnb.backend.kept import Kept, LocalBlock
+from matnb.backend.kept import BlockRef, LocalBlock
 from matnb.backend.tasks import worker
 from matnb.backend.tasks.shared_tasks import SharedTasks, TaskGraph, is_small, num_threads
 from matnb.events import TaskTimed
@@ -42,7 +42,11 @@ class ThreadEngine(PlanEngine):
         self._dask, self._wants_tasks = DaskEngine(context), wants_tasks
 
     def run_plan(
-        self, plan: Plan, given: Mapping[Slot, Kept], fetch: Sequence[Slot] = (), hold: Sequence[Slot] = ()
+        self,
+        plan: Plan,
+        given: Mapping[Slot, BlockRef],
+        fetch: Sequence[Slot] = (),
+        hold: Sequence[Slot] = (),
     ) -> Outcome:
         """Run a plan."""
         if self._wants_tasks():
@@ -52,7 +56,7 @@ class ThreadEngine(PlanEngine):
         run_id = self._context.begin(owners)
         kept_there = [*staying(plan), *hold]
         wanted = dict.fromkeys((*kept_there, *fetch))
-        sent: dict[Slot, Kept] = {}
+        sent: dict[Slot, BlockRef] = {}
         counts: dict[Slot, tuple[int, int]] = {}
         self.blocks.send(plan.shipments, sent, counts)
         graph = TaskGraph.borrowed(plan)
@@ -92,7 +96,7 @@ class ThreadEngine(PlanEngine):
 
     # one run
 
-    def _read(self, plan: Plan, graph: TaskGraph, given: Mapping[Slot, Kept]) -> dict[Slot, Any]:
+    def _read(self, plan: Plan, graph: TaskGraph, given: Mapping[Slot, BlockRef]) -> dict[Slot, Any]:
         # The values that tasks read and do not make, wherever they are.
         kept = {key: given[key] for key in graph.given if key not in plan.inline}
         fetched = self._answers.bring(list(kept.values()), self._cluster.alive())
@@ -138,14 +142,14 @@ class ThreadEngine(PlanEngine):
         return tuple(timed), counts
 
     @staticmethod
-    def _named(made: Mapping[Slot, Any], run_id: worker.RunId) -> dict[Slot, Kept]:
+    def _named(made: Mapping[Slot, Any], run_id: worker.RunId) -> dict[Slot, BlockRef]:
         return {key: LocalBlock(f"{run_id}-{key}", value) for key, value in made.items()}
 
     def _stopped(
-        self, plan: Plan, sharing: SharedTasks, sent: Mapping[Slot, Kept], run_id: worker.RunId
+        self, plan: Plan, sharing: SharedTasks, sent: Mapping[Slot, BlockRef], run_id: worker.RunId
     ) -> RunCancelled:
         # Whole arrays that were finished stay.
-        made: dict[Slot, Kept] = {**sent, **self._named(sharing.made(), run_id)}
+        made: dict[Slot, BlockRef] = {**sent, **self._named(sharing.made(), run_id)}
         # Of others there may be what is no block yet, such as rows of a file as they were read.
         kept = of_whole_arrays(plan, made)
         blocks = {key: one.block for key, one in kept.items() if isinstance(one, LocalBlock)}

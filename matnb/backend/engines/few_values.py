@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from matnb.backend.engines.futures import Answers
-from matnb.backend.kept import Kept, LocalBlock
+from matnb.backend.kept import BlockRef, LocalBlock
 from matnb.blocks.formats import Block, Csr, Dense, Empty, NumericArray
 from matnb.blocks.grid import Region
 
@@ -33,12 +33,12 @@ class FewValues:
     num_entries: int = 0
 
 
-Given = tuple[NumericArray, ...]  # the values of a region; or rows, columns and values of entries
+RegionValues = tuple[NumericArray, ...]  # the values of a region; or rows, columns and values of entries
 
 
 def few_values(
-    answers: Answers, blocks: Sequence[tuple[Kept, int, FewValues]], seconds: float = MOST_SECONDS
-) -> list[Given] | None:
+    answers: Answers, blocks: Sequence[tuple[BlockRef, int, FewValues]], seconds: float = MOST_SECONDS
+) -> list[RegionValues] | None:
     """Return a few values of each block; None where workers do not give them in time.
 
     Parameters
@@ -51,7 +51,7 @@ def few_values(
     far = {(kept.key, wanted): owner for kept, owner, wanted in blocks if not isinstance(kept, LocalBlock)}
     if len(far) > MOST_BLOCKS:
         return None
-    found: dict[tuple[str, FewValues], Given] = {}
+    found: dict[tuple[str, FewValues], RegionValues] = {}
     if far:
         told = answers.ask_shortly(few_values_here, (list(far),), set(far.values()), seconds)
         for one in told or ():
@@ -66,13 +66,13 @@ def few_values(
 
 def few_values_here(
     wanted: Sequence[tuple[str, FewValues]], dask_worker: Any
-) -> Mapping[tuple[str, FewValues], Given]:
-    """Return what is wanted of those blocks that this worker has in memory, by key and wish."""
+) -> Mapping[tuple[str, FewValues], RegionValues]:
+    """Return the requested values of the blocks that are in this worker's memory, by key and request."""
     data = getattr(dask_worker.data, "fast", dask_worker.data)  # nothing is read from disk for it
     return {(key, one): few_of(data[key], one) for key, one in wanted if key in data}
 
 
-def few_of(block: Block, wanted: FewValues) -> Given:
+def few_of(block: Block, wanted: FewValues) -> RegionValues:
     """Return copies of the elements of a region, or of the rows, columns and values of the first entries."""
     match block:
         case Dense(values):

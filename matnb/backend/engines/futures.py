@@ -14,7 +14,7 @@ from distributed.protocol.pickle import dumps
 from matnb.backend.cluster.connection import BROKEN
 from matnb.backend.cluster.dask_cluster import DaskCluster
 from matnb.backend.engines.inquiry import Inquiry
-from matnb.backend.kept import Kept, LocalBlock
+from matnb.backend.kept import BlockRef, LocalBlock
 from matnb.errors import ClusterError
 
 _T = TypeVar("_T")
@@ -165,7 +165,7 @@ class Answers:
         future._state.finish()  # as the client does for what it scatters
         return future
 
-    def bring(self, kept: Sequence[Kept], owners: Collection[int]) -> list[Any]:
+    def bring(self, kept: Sequence[BlockRef], owners: Collection[int]) -> list[Any]:
         """Return values wherever they are kept: blocks in this process as they are, which nobody writes to.
 
         Raises

@@ -10,7 +10,7 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from matnb.backend.engines.graphs import Verbatim, reference_to
 from matnb.backend.gang.member_life import MemberCall, Perform, run_member
-from matnb.backend.kept import Kept
+from matnb.backend.kept import BlockRef
 from matnb.program.plan import Slot
 from matnb.program.program import Iterate, Program, batches
 
@@ -48,7 +48,7 @@ def graph_of(
     gathering: Gathering,
     program: Program,
     shipped: bytes | str,
-    given: Mapping[Slot, Kept],
+    given: Mapping[Slot, BlockRef],
     plugin: str,
     client: str,
     perform: Perform,

@@ -10,7 +10,7 @@ from dask._task_spec import Task as GraphTask
 from dask._task_spec import TaskRef
 from distributed import get_worker
 
-from matnb.backend.kept import Kept, LocalBlock, LocalRef, resolved
+from matnb.backend.kept import BlockRef, LocalBlock, LocalRef, resolved
 from matnb.backend.tasks import worker
 from matnb.backend.tasks.shared_tasks import SharedTasks, TaskGraph, num_threads
 from matnb.blocks.formats import Block
@@ -66,13 +66,13 @@ class PlanRun:
 Reference: TypeAlias = TaskRef | LocalRef | Block  # what a task's parameters have for a value
 
 
-def reference_to(kept: Kept) -> TaskRef | LocalRef:
+def reference_to(kept: BlockRef) -> TaskRef | LocalRef:
     """Return what stands in a task's parameters for a value that is there."""
     return LocalRef(kept.key) if isinstance(kept, LocalBlock) else TaskRef(kept.key)
 
 
-def graph_of(run: PlanRun, there: Mapping[Slot, Kept]) -> DaskGraph:
-    """Return the graph of a run, of what is there already or was sent before."""
+def graph_of(run: PlanRun, there: Mapping[Slot, BlockRef]) -> DaskGraph:
+    """Return the graph of a run over blocks that are resident or were sent before."""
     plan = run.plan
     inline = inline_blocks(plan)
     named = {task.key: f"{run.run_id}-{task.key}" for task in plan.tasks}

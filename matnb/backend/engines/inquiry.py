@@ -35,7 +35,7 @@ class _Answer:
 
 
 class Inquiry:
-    """What is asked about one run while it is waited for; by one thread; a context manager.
+    """Polls the workers about one run while a thread waits for it; a context manager.
 
     What was asked and not answered when the wait ends is asked no more.
 

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from matnb.backend.engines.recovery import Resume
 from matnb.backend.engines.results import Outcome
-from matnb.backend.kept import Kept
+from matnb.backend.kept import BlockRef
 from matnb.program.plan import Slot
 
 Progress: TypeAlias = Callable[[int, float], None]  # iterations done, and seconds of one
@@ -20,7 +20,7 @@ class Engine(Protocol[_Runnable]):
     def run(
         self,
         program: _Runnable,
-        given: Mapping[Slot, Kept],
+        given: Mapping[Slot, BlockRef],
         fetch: Sequence[Slot] = (),
         hold: Sequence[Slot] = (),
         resume: Resume | None = None,

@@ -10,7 +10,7 @@ from distributed import Future
 
 from matnb.backend.cluster.dask_cluster import DaskCluster
 from matnb.backend.engines.gang_graph import Gathering
-from matnb.backend.kept import Kept
+from matnb.backend.kept import BlockRef
 from matnb.program.plan import Slot
 
 Inventory = Mapping[str, Mapping[int, Sequence[Slot]]]  # what each address keeps, by iteration
@@ -33,7 +33,7 @@ class Resume:
     """
 
     iteration: int
-    futures: Mapping[Slot, Kept]
+    futures: Mapping[Slot, BlockRef]
     owners: Mapping[Slot, int]
     epoch: int = 0
 
@@ -63,7 +63,7 @@ class KeptStates:
         return tuple(one.epoch for one in self._gatherings)
 
     def go_on(self, resume: Resume | None) -> tuple[int, ...]:
-        """Return the gatherings that are continued from a state; those of other loops are left behind."""
+        """Return the gatherings to resume from a checkpoint; the gatherings of other loops are dropped."""
         if resume is None or resume.epoch not in self.epochs:
             self._gatherings.clear()
         return self.epochs

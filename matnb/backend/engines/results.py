@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from matnb.backend.engines.recovery import Resume
-from matnb.backend.kept import Kept, names_of
+from matnb.backend.kept import BlockRef, names_of
 from matnb.backend.tasks.worker import Report
 from matnb.errors import CellCancelled
 from matnb.events import TaskTimed
 from matnb.expr.nodes import Expr
-from matnb.program.plan import Slot, Stored
+from matnb.program.plan import Slot, StoredArray
 from matnb.program.program import Program
 
 
@@ -45,7 +45,7 @@ class Outcome:
         Whether the outermost loop's condition ended it, before or in the last iteration that there may be.
     """
 
-    kept: Mapping[Slot, Kept] = field(default_factory=dict)
+    kept: Mapping[Slot, BlockRef] = field(default_factory=dict)
     counts: Mapping[Slot, tuple[int, int]] = field(default_factory=dict)
     fetched: Mapping[Slot, Any] = field(default_factory=dict)
     timed: tuple[TaskTimed, ...] = ()
@@ -57,7 +57,9 @@ class Outcome:
     paused: Resume | None = None
     ended_itself: bool = False
 
-    def arrays(self, outputs: Mapping[Expr, Stored]) -> dict[Expr, tuple[Stored, tuple[Kept, ...]]]:
+    def arrays(
+        self, outputs: Mapping[Expr, StoredArray]
+    ) -> dict[Expr, tuple[StoredArray, tuple[BlockRef, ...]]]:
         """Return those arrays of a plan whose blocks are all there, and what keeps these."""
         return {
             node: as_kept(array, self.kept, self.counts)
@@ -68,7 +70,7 @@ class Outcome:
     def with_fetched(
         self,
         fetch: Sequence[Slot],
-        gather: Callable[[Sequence[Kept], Sequence[int]], Sequence[Any]],
+        gather: Callable[[Sequence[BlockRef], Sequence[int]], Sequence[Any]],
         owners: Sequence[int],
     ) -> Outcome:
         """Return it with the values of some results of a program, unless that has paused."""
@@ -87,14 +89,14 @@ class RunCancelled(CellCancelled):
 
 
 def as_kept(
-    array: Stored, kept: Mapping[Slot, Kept], counts: Mapping[Slot, tuple[int, int]]
-) -> tuple[Stored, tuple[Kept, ...]]:
+    array: StoredArray, kept: Mapping[Slot, BlockRef], counts: Mapping[Slot, tuple[int, int]]
+) -> tuple[StoredArray, tuple[BlockRef, ...]]:
     """Return an array as workers hold it, with its blocks' entries and bytes where all are known."""
     futures = tuple([kept[key] for key in array.keys])
     if not all(key in counts for key in array.keys):
         return replace(array, keys=names_of(futures)), futures
     nnz, sizes = zip(*(counts[key] for key in array.keys), strict=True)
-    return Stored(array.layout, names_of(futures), nnz, sizes, num_begun=array.num_begun), futures
+    return StoredArray(array.layout, names_of(futures), nnz, sizes, num_begun=array.num_begun), futures
 
 
 def outcome_of(
@@ -102,7 +104,7 @@ def outcome_of(
     epoch: int,
     reports: Sequence[Report],
     seconds: float,
-    keep: Callable[[Slot], Kept],
+    keep: Callable[[Slot], BlockRef],
 ) -> Outcome:
     """Return what the members of a gathering left; ``keep`` gives what keeps a block of it."""
     counts = {name: count for report in reports for name, count in report.counts.items()}

@@ -139,7 +139,7 @@ class SamplingPlugin(WorkerPlugin):  # type: ignore[misc]  # it has no types
 
 
 class _Read:
-    """Kernel seconds of a run by kind, of so many of its tasks."""
+    """Kernel seconds of a run by kind, for the tasks that were read so far."""
 
     __slots__ = ("_by_kind", "_num_read")
 
@@ -192,9 +192,9 @@ class Telemetry:
         self._samples: dict[int, WorkerSample] = {}
         self._received: dict[int, int] = {}  # bytes by Dask
         self._sent: dict[int, int] = {}
-        self._pending: dict[int, _Pending] = {}
-        self._run: _RunTold | None = None
-        self._finished: deque[tuple[_RunTold, Iterable[TaskTimed]]] = deque()  # not taken in yet
+        self._pending: dict[int, _UnsentSeconds] = {}
+        self._run: _RunTelemetry | None = None
+        self._finished: deque[tuple[_RunTelemetry, Iterable[TaskTimed]]] = deque()  # not taken in yet
 
     def begin(self) -> None:
         """Have the workers tell from now on; returns before they do."""
@@ -209,7 +209,7 @@ class Telemetry:
         self._install()
 
     def end(self) -> None:
-        """Tell what is still to be told, and have the workers tell no more."""
+        """Report what is pending, and stop the workers' reports."""
         if not self._is_on:
             return
         self.flush()
@@ -239,7 +239,7 @@ class Telemetry:
             kind; None where workers tell of it.
         """
         if self._is_on:
-            self._run = _RunTold(run_id, self._clock(), so_far)
+            self._run = _RunTelemetry(run_id, self._clock(), so_far)
 
     def ended(self, timed: Iterable[TaskTimed]) -> None:
         """Take what the tasks of the run or the gang took; the caller changes it no more."""
@@ -337,7 +337,7 @@ class Telemetry:
                 else:
                     self._add(owner, by_kind, run.begin)
 
-    def _note(self, run: _RunTold, owner: int, totals: Mapping[str, float]) -> None:
+    def _note(self, run: _RunTelemetry, owner: int, totals: Mapping[str, float]) -> None:
         # What a run has taken so far, of which a part may have been told.
         told = run.told.setdefault(owner, {})
         new = {kind: total - told.get(kind, 0.0) for kind, total in totals.items()}
@@ -350,7 +350,7 @@ class Telemetry:
     def _add(self, owner: int, by_kind: Mapping[str, float], since: float) -> None:
         if not self._is_on or not by_kind:
             return
-        pending = self._pending.setdefault(owner, _Pending(since))
+        pending = self._pending.setdefault(owner, _UnsentSeconds(since))
         pending.since = min(pending.since, since)
         for kind, seconds in by_kind.items():
             pending.by_kind[kind] = pending.by_kind.get(kind, 0.0) + seconds
@@ -393,8 +393,8 @@ class Telemetry:
                         await self._cluster.uninstalled(self._plugin)
 
 
-class _Pending:
-    """Kernel seconds of a worker since a time of the clock, not told yet."""
+class _UnsentSeconds:
+    """Kernel seconds of a worker since a time of the clock, not reported yet."""
 
     __slots__ = ("by_kind", "since")
 
@@ -402,8 +402,8 @@ class _Pending:
         self.since, self.by_kind = since, dict[str, float]()
 
 
-class _RunTold:
-    """A run under way: what each worker has told of it, and when."""
+class _RunTelemetry:
+    """A run in progress: what each worker has reported about it, and when."""
 
     __slots__ = ("begin", "last", "run_id", "so_far", "told")
 

@@ -38,13 +38,13 @@ class Checkpoints:
             self._generations = {one: kept for one, kept in self._generations.items() if one[0] in epochs}
 
     def inventory(self, epoch: int) -> dict[int, tuple[Slot, ...]]:
-        """Return the names of what is kept of an epoch, by iteration."""
+        """Return the names of an epoch's checkpoints, by iteration."""
         with self._lock:
             found = self._generations.items()
             return {iteration: tuple(blocks) for (of, iteration), blocks in found if of == epoch}
 
     def blocks(self, epoch: int, iteration: int) -> Mapping[Slot, Block]:
-        """Return what is kept of an iteration."""
+        """Return the blocks in an iteration's checkpoint."""
         with self._lock:
             return dict(self._generations.get((epoch, iteration), {}))
 

@@ -14,7 +14,7 @@ from matnb.backend.tasks.registers import TaskParts
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.products.split_rows import multiply_part
 from matnb.blocks.kernels.shaping.packing import can_pack, touched
-from matnb.program.operators import Fused, Multiply, Operator, Run
+from matnb.program.operators import FusedKernel, Multiply, Operator, Run
 from matnb.program.plan import Slot, Task
 from matnb.program.program import TOUCHED_AT_MOST, Program
 
@@ -185,7 +185,7 @@ def _lefts(task: Task | None, inputs: Sequence[int]) -> list[Slot] | None:
 def _multiplies(operator: Operator) -> bool:
     # the first operand with the second, of which each column of the first meets a place
     match operator:
-        case Multiply(transposed=False) | Fused(product=Multiply()):
+        case Multiply(transposed=False) | FusedKernel(product=Multiply()):
             return True
         case Run(kernel):
             return kernel is multiply_part

@@ -113,7 +113,7 @@ class IterationBoundary:
         self._news: _News | None = None
 
     def begin(self, taken: int) -> None:
-        """Ask what is done after this iteration, now and then; the first member's word counts for all.
+        """Poll now and then for what to do after this iteration; the first member decides for all.
 
         Parameters
         ----------

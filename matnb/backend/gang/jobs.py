@@ -17,13 +17,13 @@ from matnb.backend.tasks.step_memory import StepMemory
 from matnb.backend.tasks.thread_pool import Schedule, ThreadPool
 from matnb.blocks.formats import Csr, Dense, Empty
 from matnb.blocks.kernels.elementwise.elementwise import CHEAP, Link
-from matnb.program.operators import Call, Fused, Multiply, MultiplyMasked, Operator, Run, SumMasked
+from matnb.program.operators import Call, FusedKernel, MaskedMultiply, MaskedSum, Multiply, Operator, Run
 from matnb.program.plan import Slot, Step, Task
 from matnb.program.program import Program
 
 FIRST_RUNS = 2  # of a task: what is compiled is compiled then
 # What these take does not follow from the bytes that they read.
-_DEAR = (Call, Multiply, MultiplyMasked, Run, SumMasked)
+_DEAR = (Call, Multiply, MaskedMultiply, Run, MaskedSum)
 _DEAR_WEIGHT = 8
 
 
@@ -71,7 +71,7 @@ class TaskJob:
         self.begin(None)
 
     def begin(self, prepared: ReadyTask | None) -> None:
-        """Begin anew, with the rest of the task made ready; None lets go of what that keeps."""
+        """Reset the measurements, with the rest of the task prepared; None releases that."""
         self.prepared = prepared
         self.form: tuple[tuple[int, ...], np.dtype] | None = None  # the last value's, where it was dense
         self.num_runs = 0
@@ -97,7 +97,7 @@ def _is_dear(step: Step) -> bool:
 
 
 def _weight_of(step: Step) -> int:
-    links = step.operator.links if isinstance(step.operator, Fused) else ()
+    links = step.operator.links if isinstance(step.operator, FusedKernel) else ()
     return 1 if all(link.name in CHEAP for link in links) else _DEAR_WEIGHT
 
 
@@ -208,7 +208,7 @@ class MemberProgram:
         self._crew: ThreadPool | None = None
 
     def begin(self, prepare: Callable[[Task], ReadyTask], crew: ThreadPool) -> None:
-        """Make all tasks ready to run, those of the last run again; nobody else may run them meanwhile."""
+        """Make all tasks ready to run, reusing the last run's; no other thread may run them meanwhile."""
         self._crew = crew
         for number, job in enumerate(self.jobs):
             if job.rest is None:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from distributed.comm import Comm
 
 Item: TypeAlias = tuple[Any, ...]  # its kind, then what Dask's messages carry
-Sent: TypeAlias = Callable[[], None]
+OnSent: TypeAlias = Callable[[], None]
 
 VALUE, SAVED, ABORT, END, ACKNOWLEDGED = "v", "s", "a", "e", "k"
 
@@ -46,17 +46,17 @@ class Line:
         self._comm, self._heard, self._broken = comm, heard, broken
         self._loop = asyncio.get_running_loop()
         self._lock = threading.Lock()  # of the next two
-        self._outgoing: list[tuple[Item, Sent | None]] = []
+        self._outgoing: list[tuple[Item, OnSent | None]] = []
         self._is_woken = False
         self._wake = asyncio.Event()
         self._quiet = asyncio.Event()  # nothing waits to be sent or acknowledged
         self._quiet.set()
-        self._unacknowledged: deque[Sent] = deque()
+        self._unacknowledged: deque[OnSent] = deque()
         self._has_ended = self.other_ended = False
         self.is_open, self.sent_bytes = True, 0
         self.last_heard = self._last_sent = time.monotonic()
 
-    def put(self, item: Item, sent: Sent | None = None, num_bytes: int = 0) -> None:
+    def put(self, item: Item, sent: OnSent | None = None, num_bytes: int = 0) -> None:
         """Send an item soon; from any thread.
 
         Parameters

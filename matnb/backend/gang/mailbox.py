@@ -179,7 +179,7 @@ class GangMailbox:
             line.put((lines.ABORT, reason))
 
     async def end(self) -> None:
-        """Send what is still to be sent, and leave."""
+        """Flush unsent messages, and leave."""
         if self._beating is not None:
             self._beating.cancel()
         open_lines = list(self._lines.values())

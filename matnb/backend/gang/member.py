@@ -158,7 +158,7 @@ class MemberRegisters:
         return Signal(word, None)
 
     def hear(self, word: Signal) -> Any:
-        """Return what a member told, when it is here."""
+        """Return the value that a member broadcast, once it has arrived."""
         return word.value if word.tag is None else self.wait(word.tag)
 
     def wait(self, tag: Tag) -> Any:
@@ -438,17 +438,17 @@ class MemberRegisters:
             self.sent_bytes += num_bytes
 
 
-def _failed(job: TaskJob, held: Mapping[Slot, Register], error: Exception) -> worker.Failed:
+def _failed(job: TaskJob, held: Mapping[Slot, Register], error: Exception) -> worker.TaskFailure:
     trace = traceback.format_exc()
     task = job.task
     running = None if job.prepared is None else job.prepared.running
     if isinstance(error, TooLargeError):  # a second time nothing would stop it
-        return worker.Failed(task.key, error, trace, running)
+        return worker.TaskFailure(task.key, error, trace, running)
     try:  # once more, step by step: which operator was it?
         values = [held[name].value for name in task.inputs]
         failed = worker.run(task.key, task.kind.name, _AGAIN, task.owner, task.steps, *values)
     finally:
         worker.forget(_AGAIN)
-    if isinstance(failed, worker.Failed) and type(failed.error) is type(error):
+    if isinstance(failed, worker.TaskFailure) and type(failed.error) is type(error):
         return failed
-    return worker.Failed(task.key, error, trace, running)
+    return worker.TaskFailure(task.key, error, trace, running)

@@ -24,7 +24,7 @@ from matnb.backend.gang.iteration_boundary import Listener
 from matnb.backend.gang.mailbox import PRESENT_SECONDS, Aborted, GangMailbox, Keeper, Mailbox, Tag
 from matnb.backend.gang.performer import seconds_so_far
 from matnb.backend.kept import LocalRef, resolved
-from matnb.backend.tasks.worker import Failed, Report, TaskFailed, portable
+from matnb.backend.tasks.worker import Report, TaskFailed, TaskFailure, portable
 from matnb.blocks.formats import Block
 from matnb.program.plan import Slot
 from matnb.program.program import Program
@@ -152,7 +152,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # it has no types
     def perform(self, call: MemberCall, registers: dict[Slot, Block]) -> Report:
         """Take part in an epoch."""
         performed: Report | None = None
-        failed: Failed | None = None
+        failed: TaskFailure | None = None
         aborted: str | None = None
         try:
             mailbox = self._on_loop(self._begin(call), PRESENT_SECONDS)
@@ -177,7 +177,7 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # it has no types
         except TaskFailed as error:
             failed = error.failed
         except Exception as error:  # reported home
-            failed = Failed(None, portable(error), traceback.format_exc())
+            failed = TaskFailure(None, portable(error), traceback.format_exc())
         finally:
             del registers
             self.performing = None

@@ -138,7 +138,7 @@ class _MemberWalk:
         listener: Listener | None,
         num_threads: int,
     ) -> None:
-        """Walk the whole program, or to a pause; its first loop is the one that is kept and told of."""
+        """Run the whole program, or up to a pause; its first loop is the one checkpointed and reported."""
         places = self._part.places
         first = next((place for place in places if isinstance(place, RepeatPlace)), None)
         for place in places:
@@ -154,7 +154,7 @@ class _MemberWalk:
                 self._walk([place])
 
     def report(self) -> Report:
-        """Return what is left at the end, and how it went."""
+        """Return the values that survive the program, and its timings."""
         wanted = self._program.results if self._paused is None else dict.fromkeys(self._paused)
         results = self._member.results([name for name in wanted if self._part.is_mine(name)])
         timed: dict[Slot, TaskTimed] = {}

@@ -182,7 +182,7 @@ def _multiply(operator: op.Multiply, values: Values, memory: StepMemory) -> Bloc
 
 
 def _multiply_masked(
-    operator: op.MultiplyMasked, values: Values, memory: StepMemory, share: Sharing = in_turn
+    operator: op.MaskedMultiply, values: Values, memory: StepMemory, share: Sharing = in_turn
 ) -> Block:
     left, right, mask = _turned(values) if operator.turned else values
     semiring, dtype = semiring_named(operator.semiring), operator.dtype
@@ -198,7 +198,7 @@ def _multiply_masked(
     )  # fmt: skip
 
 
-def _sum_masked(operator: op.SumMasked, values: Values, memory: StepMemory) -> Block:
+def _sum_masked(operator: op.MaskedSum, values: Values, memory: StepMemory) -> Block:
     left, right, mask = _turned(values) if operator.turned else values
     semiring = semiring_named(operator.semiring)
     return masked_row_sums(left, right, mask, semiring, operator.dtype, operator.scaled, operator.total)
@@ -310,8 +310,8 @@ _FUNCTIONS: Mapping[type, Callable[..., Any]] = MappingProxyType(
         op.Stretch: _stretch,
         op.Join: _join,
         op.Multiply: _multiply,
-        op.MultiplyMasked: _multiply_masked,
-        op.SumMasked: _sum_masked,
+        op.MaskedMultiply: _multiply_masked,
+        op.MaskedSum: _sum_masked,
         op.Push: _push,
         op.PutTogether: _put_together,
         op.Accumulate: _accumulate,
@@ -331,11 +331,11 @@ _FUNCTIONS: Mapping[type, Callable[..., Any]] = MappingProxyType(
 
 def runner_of(operator: op.Operator, share: Sharing | None) -> Runner:
     """Return what runs an operator on values again and again; ``share`` as of a PreparedTask."""
-    if isinstance(operator, op.Fused):
+    if isinstance(operator, op.FusedKernel):
         return FusedPass(operator, share).run
     if isinstance(operator, op.Multiply) and operator.in_parts and share is not None:
         return _RowProduct(operator).run
-    if isinstance(operator, op.MultiplyMasked) and share is not None:
+    if isinstance(operator, op.MaskedMultiply) and share is not None:
         return partial(_multiply_masked, operator, share=share)
     if type(operator) in _PREPARED:
         return _PREPARED[type(operator)](operator)
@@ -376,7 +376,7 @@ class FusedPass:
         Has other threads run parts; None where it is run once, and by one thread.
     """
 
-    def __init__(self, operator: op.Fused, share: Sharing | None) -> None:
+    def __init__(self, operator: op.FusedKernel, share: Sharing | None) -> None:
         self._operator, self._share = operator, share
         self._forms: object = None
         self._tiles: Tiles | None = None
@@ -546,7 +546,7 @@ class FusedPass:
         return value if ending is None else _finish(ending, [value], memory)
 
 
-def _steps_apart(operator: op.Fused, num_values: int) -> list[Step]:
+def _steps_apart(operator: op.FusedKernel, num_values: int) -> list[Step]:
     # the product, then what is made of it
     assert operator.product is not None
     rest = replace(operator, product=None)
@@ -654,7 +654,7 @@ class PreparedTask:
         arguments = final.arguments
         free: tuple[int, ...] = ()
         match final.operator:
-            case op.Fused(links, (), product=product) if not any(link.sparse for link in links):
+            case op.FusedKernel(links, (), product=product) if not any(link.sparse for link in links):
                 factors = () if product is None else arguments[:2]
                 free = tuple(place for place in arguments[len(factors) :] if place not in factors)
             case op.PutAt() | op.PutEachAt() | op.PutWindow():  # the rest stays as it is
@@ -748,7 +748,7 @@ def _written_within(steps: Sequence[Step], num_inputs: int) -> dict[int, tuple[s
     found = {}
     for part, place in zip(bounds, parts, strict=True):
         made = steps[place - num_inputs].operator if place >= num_inputs else None
-        if isinstance(made, op.Fused) and not made.shares and made.product is None and read[place] == 1:
+        if isinstance(made, op.FusedKernel) and not made.shares and made.product is None and read[place] == 1:
             found[place] = _slices(part)
     return found
 
@@ -773,7 +773,7 @@ def _within(values: NumericArray, out: NumericArray) -> bool:
 
 def _failing_part(operator: op.Operator, values: Values) -> op.Operator | Link:
     # The product or the function of a pass that raises, found by making one after the other.
-    if not isinstance(operator, op.Fused):
+    if not isinstance(operator, op.FusedKernel):
         return operator
     part: op.Operator | Link = operator
     found = list(values)

@@ -141,13 +141,13 @@ class Pool:
         return buffer
 
     def keep(self, buffer: Buffer | None) -> None:
-        """Count one who holds a buffer more."""
+        """Increase a buffer's reference count."""
         if buffer is not None:
             with self._lock:
                 buffer.holders += 1
 
     def release(self, buffer: Buffer | None) -> None:
-        """Count one who holds a buffer less; with the last one it is free."""
+        """Decrease a buffer's reference count, and free the buffer at zero."""
         if buffer is not None:
             with self._lock:
                 buffer.holders -= 1
@@ -207,12 +207,12 @@ class Allowance:
         self.is_claimed = False
 
     def check(self, growth: int) -> None:
-        """Refuse to go on where what is held, and as much more as it has ``growth``, is beyond the limit."""
+        """Refuse to go on if the bytes held, plus ``growth``, exceed the limit."""
         if self._limit is not None:
             check_held(self._num_bytes(), growth, self._limit)
 
     def claim(self, num_bytes: int) -> int:
-        """Return how many bytes are left beside so many, and what other threads have claimed.
+        """Return how many bytes are left after this claim and the claims of other threads.
 
         If that is not less than 0, they are claimed until the thread's job is done.
         """

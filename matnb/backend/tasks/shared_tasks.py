@@ -17,13 +17,13 @@ from matnb.blocks.formats import NumericArray, uninitialized
 from matnb.blocks.kernels.calls import Function, unpack
 from matnb.expr.nodes import Expr
 from matnb.program.memory import depth_first
-from matnb.program.operators import Call, Fused, Join, Multiply, Operator, Run
-from matnb.program.plan import Plan, Slot, Step, Stored, Task
+from matnb.program.operators import Call, FusedKernel, Join, Multiply, Operator, Run
+from matnb.program.plan import Plan, Slot, Step, StoredArray, Task
 
 _HELPED_BYTES = 512 * 1024  # read or made, from here on several threads do them
 _STACKED_BYTES = 2**22  # of an array, from here on its rows are made one after the other in memory
 _FEW = 64  # tasks
-_CANCELLED = worker.Failed(None, RuntimeError("the run was cancelled"), "")
+_CANCELLED = worker.TaskFailure(None, RuntimeError("the run was cancelled"), "")
 
 
 def num_threads(plan: Plan, owner: int, num_tasks: int, threads: int) -> int:
@@ -84,7 +84,7 @@ class TaskGraph:
         Arrays that they make and that stay.
     """
 
-    def __init__(self, tasks: Sequence[Task], staying: Iterable[tuple[Expr, Stored]] = ()) -> None:
+    def __init__(self, tasks: Sequence[Task], staying: Iterable[tuple[Expr, StoredArray]] = ()) -> None:
         self._of = tasks
         self.tasks = tuple(depth_first(tasks))
         self.owners = {task.key: task.owner for task in self.tasks}
@@ -100,7 +100,7 @@ class TaskGraph:
         self.has_run = False
         self._prepared: dict[int, PreparedTask] = {}
 
-    def _stacked(self, staying: Sequence[tuple[Expr, Stored]]) -> Iterator[JoinUse]:
+    def _stacked(self, staying: Sequence[tuple[Expr, StoredArray]]) -> Iterator[JoinUse]:
         # All parts are made here, and each is in one of these alone; what stays is so with its own array.
         taken: set[Slot] = set()
         arrays = [use for node, array in staying if (use := _as_joined(node, array)) is not None]
@@ -115,7 +115,7 @@ class TaskGraph:
 
     @classmethod
     def borrowed(cls, plan: Plan) -> TaskGraph:
-        """Return what an earlier run of a plan left, which nobody else has then, or one made anew."""
+        """Take over the tasks that an earlier run of a plan left, or make new ones."""
         found = plan.found.pop("graph", None)
         if isinstance(found, cls) and found._of is plan.tasks:
             return found
@@ -153,7 +153,7 @@ def _is_large(use: JoinUse) -> bool:
     return prod(use.operator.shape) * use.operator.dtype.itemsize >= _STACKED_BYTES
 
 
-def _as_joined(node: Expr, array: Stored) -> JoinUse | None:
+def _as_joined(node: Expr, array: StoredArray) -> JoinUse | None:
     # An array that stays as what reads all of it puts it together; None if its blocks are not rows.
     if node.sparse or not node.shape:
         return None
@@ -168,7 +168,7 @@ def _multiplies(step: Step) -> bool:
     match step.operator:
         case Multiply():
             return True
-        case Fused(product=product):
+        case FusedKernel(product=product):
             return product is not None
     return False
 
@@ -199,7 +199,7 @@ class SharedTasks:
         self._wholes: dict[int, tuple[NumericArray | None, int]] = {}
         self._changed = threading.Condition()
         self._num_left = len(graph.tasks)
-        self.failed: worker.Failed | None = None
+        self.failed: worker.TaskFailure | None = None
         self.ended: Future[None] = Future()
         self._broken: BaseException | None = None
         self._missing = list(graph.num_missing)
@@ -211,7 +211,7 @@ class SharedTasks:
         for numbers in self._ready.values():
             heapify(numbers)
         for value in values.values():
-            if isinstance(value, worker.Failed):
+            if isinstance(value, worker.TaskFailure):
                 self.failed = value
 
     def work_alone(self) -> None:
@@ -224,7 +224,7 @@ class SharedTasks:
                 inputs, memory = [values[key] for key in task.inputs], self._memory(task.key)
                 value = worker.run_prepared(task, self._graph.prepared(number), self._run_id, inputs, memory)
                 del inputs, memory
-                if isinstance(value, worker.Failed):
+                if isinstance(value, worker.TaskFailure):
                     self.failed = self.failed or value
                 values[task.key] = value
                 for key in task.inputs:
@@ -311,7 +311,7 @@ class SharedTasks:
 
     def _done(self, task: Task, value: Any) -> None:
         with self._changed:
-            if isinstance(value, worker.Failed):
+            if isinstance(value, worker.TaskFailure):
                 self.failed = self.failed or value
             self._values[task.key] = value
             for number in self._readers.get(task.key, ()):

@@ -54,7 +54,7 @@ class SmallPass:
         What is run, but for its ending.
     """
 
-    def __init__(self, operator: op.Fused) -> None:
+    def __init__(self, operator: op.FusedKernel) -> None:
         self._operator = operator
         self._forms: list[Form] = []  # for which there is a chain, or none
         self._chain: SmallChain | None = None
@@ -113,7 +113,7 @@ class SeveralSums:
         Of the operands.
     """
 
-    def __init__(self, operator: op.Fused, forms: Sequence[OperandForm]) -> None:
+    def __init__(self, operator: op.FusedKernel, forms: Sequence[OperandForm]) -> None:
         self._shares = operator.shares
         self._parts: list[tuple[PassPart, Tiles, BoundPass]] = []
         known = dict(enumerate(forms))
@@ -144,7 +144,7 @@ class SeveralSums:
         return [Dense(one) for one in sums]
 
 
-def several_sums(operator: op.Fused, values: Sequence[Any]) -> SeveralSums | None:
+def several_sums(operator: op.FusedKernel, values: Sequence[Any]) -> SeveralSums | None:
     """Return what runs a pass with several sums, or None where it is another, or its vectors are long."""
     are_sums = len(operator.shares) > 1 and all(map(is_sum, operator.shares))
     if operator.product is not None or not are_sums or not all(type(value) is Dense for value in values):
@@ -308,7 +308,7 @@ class TaskRows:
         for part, place in made:
             step = self._steps[place - self._num_inputs] if place >= self._num_inputs else None
             out = target[part]
-            if step is not None and isinstance(step.operator, op.Fused):
+            if step is not None and isinstance(step.operator, op.FusedKernel):
                 read = [windows[one] for one in step.arguments]
                 found = self._functions(step.operator, read, out, kept, numbers)
             else:
@@ -331,7 +331,7 @@ class TaskRows:
 
     def _functions(
         self,
-        operator: op.Fused,
+        operator: op.FusedKernel,
         read: Sequence[_Window | None],
         out: NumericArray,
         kept: list[NumericArray],
@@ -357,7 +357,7 @@ class TaskRows:
 
 
 def _is_functions(operator: object) -> bool:
-    return isinstance(operator, op.Fused) and operator.product is None and not operator.shares
+    return isinstance(operator, op.FusedKernel) and operator.product is None and not operator.shares
 
 
 def _window_of(step: Step, windows: Sequence[_Window | None]) -> _Window | None:

@@ -62,7 +62,7 @@ def note_done(run_id: str, owner: int, count: int) -> None:
 
 
 @dataclass(frozen=True)
-class Failed:
+class TaskFailure:
     """What a task leaves instead of a value when it raised; its users hand it on."""
 
     key: Slot | None
@@ -74,7 +74,7 @@ class Failed:
 class TaskFailed(Exception):  # noqa: N818  carries a worker's error to the room that knows the cell
     """A task raised on its worker."""
 
-    def __init__(self, failed: Failed) -> None:
+    def __init__(self, failed: TaskFailure) -> None:
         super().__init__(f"{failed.key}: {failed.error}")
         self.failed = failed
 
@@ -101,7 +101,7 @@ def _run(
     memory: StepMemory = FRESH,
 ) -> Any:
     for value in inputs:
-        if isinstance(value, Failed):
+        if isinstance(value, TaskFailure):
             return value
     codes, begin, thread = num_specializations(), time.perf_counter(), threading.get_ident()
     _under_way[thread] = run_id, owner, kind, begin
@@ -111,7 +111,7 @@ def _run(
             value = freeze(value)
     except Exception as error:  # reported home, where the cell's line is known
         _under_way.pop(thread, None)
-        return Failed(key, portable(error), traceback.format_exc(), prepared.running)
+        return TaskFailure(key, portable(error), traceback.format_exc(), prepared.running)
     _under_way.pop(thread, None)  # first, so that no more is reported on the way than it takes
     seconds = time.perf_counter() - begin
     timed = TaskTimed(key, kind, owner, seconds, *_counts(value), num_specializations() > codes)
@@ -156,7 +156,7 @@ class Report:
     values: Mapping[Slot, Block] = field(default_factory=dict)
     timed: tuple[TaskTimed, ...] = ()
     counts: Mapping[Slot, tuple[int, int]] = field(default_factory=dict)
-    failed: Failed | None = None
+    failed: TaskFailure | None = None
     aborted: str | None = None
     iterations: int = 0
     sent_bytes: int = 0
@@ -176,7 +176,7 @@ def report(
     keys: Sequence[Slot],
     *finished: Any,
     fetched: Collection[Slot] = (),
-    failed: Failed | None = None,
+    failed: TaskFailure | None = None,
 ) -> Report:
     """Return what a worker tells of a run whose last and kept values are given.
 
@@ -188,7 +188,7 @@ def report(
         The first failure, where it is known.
     """
     if failed is None:
-        failed = next((value for value in finished if isinstance(value, Failed)), None)
+        failed = next((value for value in finished if isinstance(value, TaskFailure)), None)
     counts = {key: _counts(value)[1:] for key, value in zip(keys, finished, strict=True)}
     values: dict[Slot, Block] = {
         key: Dense(value.values.copy())
@@ -216,7 +216,7 @@ def num_done() -> int | None:
 def timed_now(
     session: str,
 ) -> tuple[dict[tuple[str, int], tuple[list[TaskTimed], int]], list[tuple[str, int, str, float]]]:
-    """Return what is under way in this process, of a session's runs.
+    """Return the tasks of a session's runs that are in progress in this process.
 
     Returns
     -------

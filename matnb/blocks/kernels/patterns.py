@@ -22,7 +22,7 @@ def words_of(values: NumericArray, is_input: bool = True) -> NumericArray:
     return array.view(_WORDS[array.dtype.itemsize]) if array.dtype.itemsize in _WORDS else array
 
 
-class Filling:
+class BlockFiller:
     """A block that is filled with runs of others' entries.
 
     Parameters

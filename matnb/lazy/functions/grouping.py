@@ -466,7 +466,7 @@ _RANKS = ("average", "min", "max", "first", "dense")
 # their groups, which leaves equal ones in the order of rows.
 
 
-class _Ordered(NamedTuple):
+class _SortedGroups(NamedTuple):
     # Rows in the order of groups, and values within them.
     order: Any  # the rows
     values: Any
@@ -475,7 +475,7 @@ class _Ordered(NamedTuple):
     is_new: Any  # 1 where a value is another one, or of another group, than the one before it
 
 
-def _ordered(way: Way, column: Expr) -> _Ordered:
+def _ordered(way: Way, column: Expr) -> _SortedGroups:
     labels, values = DistArray(way.numbered()[0]), DistArray(column)
     by_value: Any = np.argsort(values, kind="stable")
     by_group: Any = np.argsort(labels[by_value], kind="stable")
@@ -486,7 +486,7 @@ def _ordered(way: Way, column: Expr) -> _Ordered:
     differs = (ordered[1:] != ordered[:-1]) | (groups[1:] != groups[:-1])
     # As wide numbers, which are cut as rows are: a long array of booleans may be one block.
     is_new: Any = np.concatenate([_one(), differs.astype(np.int64)])
-    return _Ordered(order, ordered, starts, counts, is_new)
+    return _SortedGroups(order, ordered, starts, counts, is_new)
 
 
 def _one() -> DistArray:

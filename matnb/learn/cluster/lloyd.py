@@ -36,7 +36,7 @@ class Clustering(NamedTuple):
     is_sure: DistArray
 
 
-class _Assigned(NamedTuple):
+class _Assignment(NamedTuple):
     centers: DistArray
     labels: DistArray
     is_settled: DistArray
@@ -68,7 +68,7 @@ def lloyd(
     own = ones(X.shape[0]) if weights is None else weights
     rows = X if weights is None else X * weights.astype(X.dtype)[:, None]
 
-    def step(state: _Assigned) -> _Assigned:
+    def step(state: _Assignment) -> _Assignment:
         labels = assigned(X, state.centers)
         totals = totals_of(rows, own, labels, len(start))
         totals = cond(
@@ -76,15 +76,15 @@ def lloyd(
             lambda: _without_empty(totals, X, rows, own, state.centers, labels),
             lambda: totals,
         )
-        return _Assigned(means_of(totals).astype(X.dtype), labels, (labels == state.labels).all())
+        return _Assignment(means_of(totals).astype(X.dtype), labels, (labels == state.labels).all())
 
     def is_sure(centers: DistArray) -> DistArray:
         return asarray(True) if length is None else products_are_sure(length, centers)
 
-    def ends(old: _Assigned, new: _Assigned) -> DistArray:
+    def ends(old: _Assignment, new: _Assignment) -> DistArray:
         return new.is_settled | (((new.centers - old.centers) ** 2).sum() <= tol)
 
-    begin = _Assigned(start, full(X.shape[0], -1, np.int32), asarray(False))
+    begin = _Assignment(start, full(X.shape[0], -1, np.int32), asarray(False))
     limit: DistArray | int = max_iterations if length is None else where(is_sure(start), max_iterations, 0)
     found = iterate(step, begin, until=ends, max_iterations=limit)
     (centers, labels, is_settled), count = converging("KMeans", found, "give a larger max_iter or tol")

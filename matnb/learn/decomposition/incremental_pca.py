@@ -19,7 +19,7 @@ from matnb.learn.decomposition.spectra import with_signs
 from matnb.learn.neighbors.distances import dense
 
 
-class _Seen(NamedTuple):
+class _Moments(NamedTuple):
     # Rows up to now: how many, their mean and variance, the first components, the noise.
     number: DistArray
     mean: DistArray
@@ -106,14 +106,14 @@ class IncrementalPCA(PrincipalComponents):
         rows = rows_from(X, "IncrementalPCA", self.n_features_in_).astype(self.components_.dtype)
         number, noise = asarray(float(self.n_samples_seen_)), asarray(self.noise_variance_)
         spectrum = self.singular_values_, self.components_, self.explained_variance_
-        before = _Seen(number, self.mean_, self.var_, *spectrum, noise)
+        before = _Moments(number, self.mean_, self.var_, *spectrum, noise)
         return self._told(_after(before, rows, self.n_components_))
 
     def _count(self, X: DistArray) -> int:
         k = min(X.shape) if self.n_components is None else self.n_components
         return whole(k, "n_components", "IncrementalPCA", most=min(X.shape))
 
-    def _told(self, seen: _Seen, **options: int) -> Self:
+    def _told(self, seen: _Moments, **options: int) -> Self:
         evaluator().persist([one.expression for one in seen])
         return self._learn(
             components=seen.vectors,
@@ -130,7 +130,7 @@ class IncrementalPCA(PrincipalComponents):
         )
 
 
-def _after(seen: _Seen | None, batch: DistArray, k: int) -> _Seen:
+def _after(seen: _Moments | None, batch: DistArray, k: int) -> _Moments:
     # The first components of those before, times their singular values, the batch, and how means differ.
     X = dense(batch)
     n, mean, variance = len(X), X.mean(axis=0), X.var(axis=0)
@@ -145,4 +145,4 @@ def _after(seen: _Seen | None, batch: DistArray, k: int) -> _Seen:
     _, values, vectors = svd(stacked, full_matrices=False)
     explained = (values**2 / (total - 1)).astype(X.dtype)
     noise = asarray(X.dtype.type(0)) if k in X.shape else explained[k:].mean()
-    return _Seen(total, mean, variance, values[:k], with_signs(vectors[:k]), explained[:k], noise)
+    return _Moments(total, mean, variance, values[:k], with_signs(vectors[:k]), explained[:k], noise)

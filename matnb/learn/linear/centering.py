@@ -17,7 +17,7 @@ _MOST_PLAIN = 500  # iterations in the units of the columns
 State = tuple[Any, ...]
 
 
-class Centered(NamedTuple):
+class CenteredData(NamedTuple):
     """Rows and targets times the roots of weights, less weighted means; the mean is 0 without a constant.
 
     Attributes
@@ -90,7 +90,7 @@ def _scaled(roots: DistArray, values: DistArray) -> DistArray:
     return scaled
 
 
-def centered(X: DistArray, y: DistArray, weights: DistArray | None, fit_intercept: bool) -> Centered:
+def centered(X: DistArray, y: DistArray, weights: DistArray | None, fit_intercept: bool) -> CenteredData:
     """Return rows and targets less their means, or as they are without a constant."""
     roots: DistArray | None = None if weights is None else handle_of(np.sqrt(weights))
     mean, mean_y = zeros(X.shape[1]), zeros(y.shape[1:])
@@ -102,11 +102,11 @@ def centered(X: DistArray, y: DistArray, weights: DistArray | None, fit_intercep
     y = y - mean_y if roots is None else _scaled(roots, y - mean_y)
     if not X.sparse:
         X = X - mean if roots is None else _scaled(roots, X - mean)
-    return Centered(X, y, mean, mean_y, roots, fit_intercept)
+    return CenteredData(X, y, mean, mean_y, roots, fit_intercept)
 
 
 def conjugate_least_squares(
-    rows: Centered, alphas: object, tol: float, max_iter: int, estimator: str
+    rows: CenteredData, alphas: object, tol: float, max_iter: int, estimator: str
 ) -> tuple[DistArray, DistArray]:
     """Return the p x targets with the least squares and alphas times theirs, and the number of iterations.
 

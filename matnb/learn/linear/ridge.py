@@ -14,7 +14,7 @@ from matnb.lazy.array_like import ArrayLike
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.mapping import replicated
 from matnb.learn.arguments import fits_one_worker, one_of, real, rows_from, targets_from, weights_from, whole
-from matnb.learn.linear.centering import Centered, centered, conjugate_least_squares
+from matnb.learn.linear.centering import CenteredData, centered, conjugate_least_squares
 from matnb.learn.linear.linear_model import LinearRegressor
 
 Floats = npt.NDArray[np.float64]
@@ -133,7 +133,7 @@ def _alphas(alpha: object, targets: DistArray) -> Floats:
     return given
 
 
-def _by_products(given: Centered, alphas: Floats) -> DistArray:
+def _by_products(given: CenteredData, alphas: Floats) -> DistArray:
     if given.X.sparse or given.X.shape[0] >= given.X.shape[1]:
         return _solution(given.gram(), given.back(given.y), alphas)
     # (X'X + alpha)^-1 X' = X' (X X' + alpha)^-1

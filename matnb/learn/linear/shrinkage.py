@@ -15,7 +15,7 @@ from matnb.lazy.functions.diagonals import diagonal
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import cond, converging
 from matnb.learn.arguments import real, rows_from, targets_from, weights_from, whole
-from matnb.learn.linear.centering import REMEDY, Centered, centered
+from matnb.learn.linear.centering import REMEDY, CenteredData, centered
 from matnb.learn.linear.linear_model import LinearRegressor
 from matnb.learn.optimize.fista import fista
 from matnb.learn.optimize.line_search import Point
@@ -23,9 +23,9 @@ from matnb.learn.optimize.line_search import Point
 FEW = 2_000  # features whose products are kept, so that iterations do not go through the rows
 
 
-class _Penalized(NamedTuple):
+class _RidgeProblem(NamedTuple):
     # |y - X w|^2 / 2 + ridge / 2 |w|^2 + sizes |w|_1, from products of columns where these are few
-    rows: Centered
+    rows: CenteredData
     gram: DistArray | None
     moments: DistArray
     square: DistArray
@@ -112,7 +112,7 @@ class ShrunkRegressor(LinearRegressor):
             raise OptionError(f"{name}: l1_ratio={l1_ratio}; give 0 to 1")
         tol, most = real(given["tol"], "tol", name), whole(given["max_iter"], "max_iter", name)
         least = centered(rows, targets, weights, bool(given["fit_intercept"]))
-        problem = _Penalized(
+        problem = _RidgeProblem(
             least, least.gram() if p <= FEW else None, least.back(least.y), least.y @ least.y,
             n * alpha * share, n * alpha * (1 - share), bool(given["positive"]),
         )  # fmt: skip

@@ -18,7 +18,7 @@ from matnb.learn.arguments import one_of, real, seed_from, weights_from, whole
 from matnb.learn.estimator import Estimator
 from matnb.learn.learner import Learner
 from matnb.learn.linear.score_losses import SPARSE_INTERCEPT_DECAY, LinearScore, ScoreLoss
-from matnb.learn.optimize.optimizers import SGD, Moved, Parameters, State
+from matnb.learn.optimize.optimizers import SGD, Parameters, State, StepResult
 from matnb.sources.from_memory import memory
 
 PART_BYTES = 256 * 2**20  # of rows that a worker has at once, where steps go row by row
@@ -119,14 +119,16 @@ class TruncatedSGD(SGD):
         """Return the initial optimizer state."""
         return {"got": {"weights": 0.0 * parameters["weights"]}, "most": {"weights": asarray(0.0)}}
 
-    def step(self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray) -> Moved:
+    def step(
+        self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray
+    ) -> StepResult:
         """Return the parameters and the state after a step."""
         moved, _, rates = super().step({}, parameters, gradient, count)
         w, got = moved["weights"], state["got"]["weights"]
         most = state["most"]["weights"] + rates["weights"] * self.l1
         nearer = np.sign(w) * np.maximum(abs(w) - (most + np.sign(w) * got), 0.0)
         new = {"got": {"weights": got + (nearer - w)}, "most": {"weights": most}}
-        return Moved({**moved, "weights": nearer}, new, rates)
+        return StepResult({**moved, "weights": nearer}, new, rates)
 
 
 class StochasticGradient(Estimator):

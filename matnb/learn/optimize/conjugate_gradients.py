@@ -10,13 +10,13 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.loop import iterate
-from matnb.learn.optimize.lbfgs import Searched, best_of
+from matnb.learn.optimize.lbfgs import SearchState, best_of
 from matnb.learn.optimize.line_search import Evaluate, Point, along, is_settled, is_small, is_stuck
 
 CURVATURE = 0.1  # what the slope at the end of a search may be, as a share
 
 
-class Heading(NamedTuple):
+class Direction(NamedTuple):
     """Where to go on, the slope there, and the first step to try."""
 
     direction: DistArray
@@ -27,10 +27,10 @@ class Heading(NamedTuple):
 class _Conjugate(NamedTuple):
     point: Point
     stuck: DistArray
-    turn: Heading
+    turn: Direction
 
 
-def conjugate_gradients(evaluate: Evaluate, x0: DistArray, tol: float, max_iterations: int) -> Searched:
+def conjugate_gradients(evaluate: Evaluate, x0: DistArray, tol: float, max_iterations: int) -> SearchState:
     """Return the minimum by conjugate gradients, whether a search failed, and the number of iterations.
 
     Nocedal and Wright 2006, "Numerical Optimization", 5.2; a search ends where the slope is a tenth.
@@ -56,13 +56,13 @@ def conjugate_gradients(evaluate: Evaluate, x0: DistArray, tol: float, max_itera
     return (final.point, final.stuck), taken
 
 
-def steepest(point: Point) -> Heading:
+def steepest(point: Point) -> Direction:
     """Return the way down the gradient, at first by a step of length 1 at most."""
     square = point.gradient @ point.gradient
-    return Heading(-point.gradient, -square, 1 / np.maximum(np.sqrt(square), 1.0) + asarray(0.0))
+    return Direction(-point.gradient, -square, 1 / np.maximum(np.sqrt(square), 1.0) + asarray(0.0))
 
 
-def conjugate(old: Point, new: Point, turn: Heading) -> Heading:
+def conjugate(old: Point, new: Point, turn: Direction) -> Direction:
     """Return where to go on after a step: by Polak's and Ribiere's factor, or anew where it is below 0."""
     direction, slope, _ = turn
     g, before = new.gradient, old.gradient
@@ -74,4 +74,4 @@ def conjugate(old: Point, new: Point, turn: Heading) -> Heading:
     taken = abs(new.x - old.x).max() / where(abs(direction).max() > 0, abs(direction).max(), 1.0)
     # The first trial promises what the last step did.
     guess = taken * slope / where(following < 0, following, -1.0)
-    return Heading(where(falls, factor, 0.0) * direction - g, following, where(guess > 0, guess, 1.0))
+    return Direction(where(falls, factor, 0.0) * direction - g, following, where(guess > 0, guess, 1.0))

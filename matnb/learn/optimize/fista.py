@@ -19,7 +19,7 @@ MOST_HALVINGS = 60
 ROUNDING = 16 * np.finfo(float).eps
 
 
-class _Accelerated(NamedTuple):
+class _FistaState(NamedTuple):
     x: DistArray
     z: DistArray  # ahead of x, by its momentum
     momentum: DistArray
@@ -27,7 +27,7 @@ class _Accelerated(NamedTuple):
     moved: DistArray
 
 
-class _Halving(NamedTuple):
+class _StepSearch(NamedTuple):
     x: DistArray
     step: DistArray
 
@@ -65,16 +65,16 @@ def fista(
         As in :func:`matnb.learn.minimize`.
     """
 
-    def moved_from(state: _Accelerated) -> _Halving:
+    def moved_from(state: _FistaState) -> _StepSearch:
         here = evaluate(state.z)
         if step is not None:
-            return _Halving(proximal(state.z - state.step * here.gradient, state.step), state.step)
+            return _StepSearch(proximal(state.z - state.step * here.gradient, state.step), state.step)
 
-        def halve(trial: _Halving) -> _Halving:
+        def halve(trial: _StepSearch) -> _StepSearch:
             half = trial.step / 2
-            return _Halving(proximal(state.z - half * here.gradient, half), half)
+            return _StepSearch(proximal(state.z - half * here.gradient, half), half)
 
-        def is_below(old: _Halving, new: _Halving) -> DistArray:
+        def is_below(old: _StepSearch, new: _StepSearch) -> DistArray:
             there, change = evaluate(new.x), new.x - state.z
             bound = change @ change / (2 * new.step)
             # Where the losses differ by rounding alone, the gradients tell: a convex loss is above its
@@ -83,21 +83,21 @@ def fista(
             rounding = ROUNDING * norm(here.gradient) * norm(change)
             return (there.loss <= here.loss + here.gradient @ change + bound) | (bend <= bound + rounding)
 
-        begun = _Halving(state.z, state.step * 2)
+        begun = _StepSearch(state.z, state.step * 2)
         return iterate(halve, begun, until=is_below, max_iterations=MOST_HALVINGS)[0]
 
-    def accelerate(state: _Accelerated) -> _Accelerated:
+    def accelerate(state: _FistaState) -> _FistaState:
         x, taken = moved_from(state)
         uphill = (state.z - x) @ (x - state.x) > 0
         following = (1 + np.sqrt(1 + 4 * state.momentum**2)) / 2
         ahead = where(uphill, 0.0, (state.momentum - 1) / following)
         momentum = where(uphill, 1.0, following)
-        return _Accelerated(x, x + ahead * (x - state.x), momentum, taken, abs(state.z - x))
+        return _FistaState(x, x + ahead * (x - state.x), momentum, taken, abs(state.z - x))
 
     first = _longest(evaluate, x0) if step is None else asarray(step)
-    begun = _Accelerated(x0, x0, asarray(1.0), first, abs(x0))
+    begun = _FistaState(x0, x0, asarray(1.0), first, abs(x0))
 
-    def ends(state: _Accelerated) -> DistArray:
+    def ends(state: _FistaState) -> DistArray:
         return (state.moved / state.step).max() <= tol if until is None else until(state.x, state.moved)
 
     final, taken = iterate(

@@ -27,10 +27,10 @@ def best_of(old: Point, new: Point) -> Point:
     return new.unless(~(new.loss <= old.loss + FACTOR * abs(old.loss)), old)
 
 
-Searched = tuple[tuple[Point, DistArray], DistArray]
+SearchState = tuple[tuple[Point, DistArray], DistArray]
 
 
-def searching(algorithm: str, found: Searched, longer: str = LONGER, failed: str = REMEDY) -> Searched:
+def searching(algorithm: str, found: SearchState, longer: str = LONGER, failed: str = REMEDY) -> SearchState:
     """Return what a search gave, where a warning says so when it has ended too early or has failed.
 
     ``longer`` and ``failed`` are what to do then.
@@ -41,29 +41,29 @@ def searching(algorithm: str, found: Searched, longer: str = LONGER, failed: str
     return (point, stuck), taken
 
 
-class _Curved(NamedTuple):
+class _LbfgsState(NamedTuple):
     point: Point
     stuck: DistArray
     steps: DistArray  # the last ones, the latest last, and the changes of the gradient by them
     changes: DistArray
 
 
-def lbfgs(evaluate: Evaluate, x0: DistArray, tol: float, max_iterations: int, history: int) -> Searched:
+def lbfgs(evaluate: Evaluate, x0: DistArray, tol: float, max_iterations: int, history: int) -> SearchState:
     """Return the minimum by L-BFGS, whether its search failed, and the number of iterations.
 
     Liu and Nocedal 1989, "On the Limited Memory BFGS Method for Large Scale Optimization".
     """
 
-    def step(state: _Curved) -> _Curved:
+    def step(state: _LbfgsState) -> _LbfgsState:
         point, _, S, Y = state
         direction, slope = quasi_newton(point, S, Y)
         new = best_of(point, along(evaluate, point, direction, slope))
-        return _Curved(new, is_stuck(point, new, slope, tol), *remembered(S, Y, point, new))
+        return _LbfgsState(new, is_stuck(point, new, slope, tol), *remembered(S, Y, point, new))
 
     start, none = evaluate(x0), zeros((history, x0.shape[0]))
     final, taken = iterate(
         step,
-        _Curved(start, asarray(False), none, none),
+        _LbfgsState(start, asarray(False), none, none),
         until=lambda old, new: is_small(new.point.gradient, tol) | is_settled(old.point.loss, new.point.loss),
         max_iterations=where(is_small(start.gradient, tol), 0, max_iterations),
     )

@@ -14,7 +14,7 @@ from matnb.lazy.creation import asarray
 from matnb.lazy.functions.elementwise import where
 from matnb.lazy.functions.mapping import replicated
 from matnb.lazy.loop import iterate
-from matnb.learn.optimize.lbfgs import Searched
+from matnb.learn.optimize.lbfgs import SearchState
 from matnb.learn.optimize.line_search import Evaluate, Point, is_small, is_stuck
 
 Floats = npt.NDArray[np.float64]
@@ -37,7 +37,9 @@ class _Trial(NamedTuple):
     hessian: DistArray
 
 
-def newton(evaluate: Evaluate, hessian: Hessian, x0: DistArray, tol: float, max_iterations: int) -> Searched:
+def newton(
+    evaluate: Evaluate, hessian: Hessian, x0: DistArray, tol: float, max_iterations: int
+) -> SearchState:
     """Return the minimum by Newton's method, whether its search failed, and the number of iterations.
 
     Elibol et al. 2022, "NumS: Scalable Array Programming for the Cloud", algorithm 2, with steps that are

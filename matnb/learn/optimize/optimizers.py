@@ -18,7 +18,7 @@ Parameters = dict[str, DistArray]
 State = dict[str, Parameters]
 
 
-class Moved(NamedTuple):
+class StepResult(NamedTuple):
     """Parameters after a step.
 
     Attributes
@@ -44,7 +44,9 @@ class Optimizer(LearnerPart):
         """Return the initial optimizer state."""
         return {}
 
-    def step(self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray) -> Moved:
+    def step(
+        self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray
+    ) -> StepResult:
         """Return the parameters after a step; ``count`` steps, 0-d float64, were taken before."""
         raise NotImplementedError
 
@@ -107,7 +109,9 @@ class SGD(Optimizer):
         """Return the initial optimizer state."""
         return {"velocity": _zeros(parameters)} if self.momentum else {}
 
-    def step(self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray) -> Moved:
+    def step(
+        self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray
+    ) -> StepResult:
         """Return the parameters and the state after a step."""
         rate: Any = self.learning_rate if self.schedule is None else self.learning_rate * self.schedule(count)
         move = {name: -rate * slope for name, slope in gradient.items()}
@@ -117,7 +121,7 @@ class SGD(Optimizer):
             ahead = {name: self.momentum * velocity[name] + one for name, one in move.items()}
             move = ahead if self.nesterov else velocity
         moved = {name: value + move[name] for name, value in parameters.items()}
-        return Moved(moved, state, dict.fromkeys(parameters, rate))
+        return StepResult(moved, state, dict.fromkeys(parameters, rate))
 
 
 @dataclass(frozen=True)
@@ -157,12 +161,14 @@ class AdaGrad(Optimizer):
         """Return the initial optimizer state."""
         return {"squares": _zeros(parameters)}
 
-    def step(self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray) -> Moved:
+    def step(
+        self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray
+    ) -> StepResult:
         """Return the parameters and the state after a step."""
         squares = {name: one + gradient[name] * gradient[name] for name, one in state["squares"].items()}
         rates = {name: self.learning_rate / (self.epsilon + self._root(one)) for name, one in squares.items()}
         moved = {name: value - rates[name] * gradient[name] for name, value in parameters.items()}
-        return Moved(moved, {"squares": squares}, rates)
+        return StepResult(moved, {"squares": squares}, rates)
 
     def _root(self, squares: DistArray) -> DistArray:
         return cast(DistArray, np.sqrt(squares) if self.power == 0.5 else squares**self.power)
@@ -204,7 +210,9 @@ class Adam(Optimizer):
         """Return the initial optimizer state."""
         return {"means": _zeros(parameters), "squares": _zeros(parameters)}
 
-    def step(self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray) -> Moved:
+    def step(
+        self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray
+    ) -> StepResult:
         """Return the parameters and the state after a step."""
         one, two = self.beta_1, self.beta_2
         means = {name: one * old + (1 - one) * gradient[name] for name, old in state["means"].items()}
@@ -217,7 +225,7 @@ class Adam(Optimizer):
         whole = 1 - two ** (count + 1)
         rates = {name: rate / (np.sqrt(have / whole) + self.epsilon) for name, have in squares.items()}
         moved = {name: value - rates[name] * means[name] for name, value in parameters.items()}
-        return Moved(moved, {"means": means, "squares": squares}, rates)
+        return StepResult(moved, {"means": means, "squares": squares}, rates)
 
 
 @dataclass(frozen=True)
@@ -259,7 +267,9 @@ class Average(Optimizer):
         """Return the initial optimizer state."""
         return {**self.optimizer.start(parameters), "average": _zeros(parameters)}
 
-    def step(self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray) -> Moved:
+    def step(
+        self, state: State, parameters: Parameters, gradient: Parameters, count: DistArray
+    ) -> StepResult:
         """Return the parameters and the state after a step."""
         inner = {name: value for name, value in state.items() if name != "average"}
         moved = self.optimizer.step(inner, parameters, gradient, count)

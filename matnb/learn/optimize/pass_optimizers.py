@@ -12,7 +12,7 @@ from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
 from matnb.learn.arguments import real, whole
 from matnb.learn.named_arguments import LearnerPart
-from matnb.learn.optimize.conjugate_gradients import CURVATURE, Heading, conjugate, steepest
+from matnb.learn.optimize.conjugate_gradients import CURVATURE, Direction, conjugate, steepest
 from matnb.learn.optimize.lbfgs import quasi_newton, remembered
 from matnb.learn.optimize.line_search import Point, next_trial
 from matnb.learn.optimize.newton import ROUNDING, SUFFICIENT, newton_direction
@@ -25,7 +25,7 @@ class PassSearch(NamedTuple):
     """A search along a direction: where it began, the step to try, and between which it is."""
 
     point: Point
-    turn: Heading
+    turn: Direction
     bracket: DistArray
 
 
@@ -45,7 +45,7 @@ class PassOptimizer(LearnerPart):
 
     def turned(
         self, memory: Memory, old: PassSearch | None, new: Point, hessian: Any
-    ) -> tuple[Memory, Heading]:
+    ) -> tuple[Memory, Direction]:
         """Return what is remembered after a step, and where to go on; ``old`` is None at the start."""
         raise NotImplementedError
 
@@ -93,12 +93,12 @@ class LBFGS(PassOptimizer):
 
     def turned(
         self, memory: Memory, old: PassSearch | None, new: Point, hessian: Any
-    ) -> tuple[Memory, Heading]:
+    ) -> tuple[Memory, Direction]:
         """Return the history after a step, and the next search direction."""
         steps, changes = memory["steps"], memory["changes"]
         if old is not None:
             steps, changes = remembered(steps, changes, old.point, new)
-        turn = Heading(*quasi_newton(new, steps, changes), asarray(1.0))
+        turn = Direction(*quasi_newton(new, steps, changes), asarray(1.0))
         return {"steps": steps, "changes": changes}, turn
 
 
@@ -127,7 +127,7 @@ class ConjugateGradient(PassOptimizer):
 
     def turned(
         self, memory: Memory, old: PassSearch | None, new: Point, hessian: Any
-    ) -> tuple[Memory, Heading]:
+    ) -> tuple[Memory, Direction]:
         """Return the next search direction."""
         return memory, steepest(new) if old is None else conjugate(old.point, new, old.turn)
 
@@ -166,10 +166,10 @@ class Newton(PassOptimizer):
 
     def turned(
         self, memory: Memory, old: PassSearch | None, new: Point, hessian: Any
-    ) -> tuple[Memory, Heading]:
+    ) -> tuple[Memory, Direction]:
         """Return the next search direction."""
         direction, slope = newton_direction(hessian, new.gradient)
-        return memory, Heading(direction, slope, asarray(1.0))
+        return memory, Direction(direction, slope, asarray(1.0))
 
     def tried(self, search: PassSearch, found: Point) -> tuple[DistArray, DistArray, DistArray]:
         """Return half the step, the bracket, which is not used, and whether the loss fell enough."""

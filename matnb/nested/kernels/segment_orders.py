@@ -25,7 +25,7 @@ _TILE = 2**14  # values of rows that are sorted together: they stay in cache
 TILE_BYTES = 8 * _TILE
 
 Pointers = npt.NDArray[np.int64]
-Packed = npt.NDArray[np.uint64]
+PackedKeys = npt.NDArray[np.uint64]
 
 
 def sort_segments(values: NumericArray, pointers: Pointers) -> None:
@@ -213,7 +213,7 @@ def _move_nan(values: NumericArray, pointers: Pointers, width: int, ends: Pointe
 
 
 @compiled
-def _pack(keys: Pointers, pointers: Pointers, packed: Packed, dropped: npt.NDArray[np.uint8]) -> None:
+def _pack(keys: Pointers, pointers: Pointers, packed: PackedKeys, dropped: npt.NDArray[np.uint8]) -> None:
     # Above each place what is left of its key beyond the least one, without as many bits as have no room.
     for k in range(dropped.size):
         begin, end = np.uint64(pointers[k]), np.uint64(pointers[k + 1])
@@ -250,7 +250,7 @@ def _num_bits(number: np.uint64) -> np.uint64:
 
 
 @compiled
-def _unpack(keys: Pointers, pointers: Pointers, dropped: npt.NDArray[np.uint8], packed: Packed) -> None:
+def _unpack(keys: Pointers, pointers: Pointers, dropped: npt.NDArray[np.uint8], packed: PackedKeys) -> None:
     for k in range(dropped.size):
         begin, end = np.uint64(pointers[k]), np.uint64(pointers[k + 1])
         if begin == end:
@@ -264,7 +264,7 @@ def _unpack(keys: Pointers, pointers: Pointers, dropped: npt.NDArray[np.uint8], 
 
 
 @compiled
-def _settle(keys: Pointers, packed: Packed, place_bits: np.uint64) -> None:
+def _settle(keys: Pointers, packed: PackedKeys, place_bits: np.uint64) -> None:
     # Keys that share what is packed of them differ in so few bits that there is room for all of these.
     mask = (np.uint64(1) << place_bits) - np.uint64(1)
     start = 0
@@ -287,7 +287,7 @@ def _settle(keys: Pointers, packed: Packed, place_bits: np.uint64) -> None:
 
 
 @compiled
-def _sort_by_gaps(values: Packed) -> None:
+def _sort_by_gaps(values: PackedKeys) -> None:
     # Shell's sort: what comes here is mostly two or three, and rarely any number.
     gap = 1
     while 9 * gap < 4 * values.size:

@@ -165,7 +165,7 @@ def _select(condition: NumericArray, chosen: NumericArray, other: NumericArray, 
 _PIECE = 2**15  # elements: a few temporaries of as many stay in a core's cache
 
 Function = Callable[..., NumericArray | tuple[NumericArray, ...]]
-_Chosen: TypeAlias = tuple[str, tuple[np.dtype, ...], np.dtype, int]  # name, input dtypes, dtype, output
+_LoopChoice: TypeAlias = tuple[str, tuple[np.dtype, ...], np.dtype, int]  # name, input dtypes, dtype, output
 _NAMED: dict[str, Function] = {**VARIATES, "psi": digamma}
 
 
@@ -388,7 +388,9 @@ def _apply_sparse(
     return settled(Csr(pattern.shape, pattern.pointers, pattern.columns, computed, dtype))
 
 
-def _merged(function: _Chosen, operands: Sequence[Block], sparse: tuple[Csr, Csr], both: bool) -> Csr | None:
+def _merged(
+    function: _LoopChoice, operands: Sequence[Block], sparse: tuple[Csr, Csr], both: bool
+) -> Csr | None:
     # Values meet tile by tile, in cache. None where a Dense operand is not a scalar.
     name, input_dtypes, dtype, output = function
     if any(isinstance(operand, Dense) and operand.values.size > 1 for operand in operands):
@@ -428,7 +430,7 @@ def _dense_at(pattern: Csr, block: Dense) -> NumericArray:
     return np.broadcast_to(block.values, pattern.shape)[rows_of(pattern), pattern.columns]
 
 
-def _single_value(function: _Chosen, operands: Sequence[Block]) -> np.generic | None:
+def _single_value(function: _LoopChoice, operands: Sequence[Block]) -> np.generic | None:
     # What every entry of the result is when all that meets there are ones of patterns and scalars.
     name, input_dtypes, dtype, output = function
     arrays = []

@@ -301,7 +301,7 @@ def _fold_of(share: Share, shape: tuple[int, ...], start: int, measured: Mapping
     whole = (start, start + shape[0]) if share.along is None else None
     is_full = len(share.axes) == len(shape)
     if share.operation == "deviation":
-        return _Measured(measured[share.place], share.along is None, ones)
+        return _DeviationPass(measured[share.place], share.along is None, ones)
     if sums_as_tree(share.operation, share.dtype) and 0 in share.axes:
         if is_full and share.place in measured:
             return _MeasuredSum(measured[share.place], whole, ones)
@@ -314,7 +314,7 @@ def _fold_of(share: Share, shape: tuple[int, ...], start: int, measured: Mapping
 
 
 @dataclass
-class _Measured:
+class _DeviationPass:
     # A deviation; slabs are added to it once, whoever needs it.
     deviation: Deviation
     is_whole: bool

@@ -406,14 +406,14 @@ class _JoinedCode:
         return self._code
 
 
-_Written: TypeAlias = tuple[int, tuple[int, ...]]  # a function of the machine, and which operands it reads
+_OutputForm: TypeAlias = tuple[int, tuple[int, ...]]  # a function of the machine, and which operands it reads
 
 # NumPy leaves to the processor which of two zeros is the larger one.
 _SECOND_OF_EQUAL = bool(np.signbit(np.maximum(0.0, -0.0))) and not np.signbit(np.minimum(-0.0, 0.0))
-_EXTREMES: Mapping[str, _Written] = (
+_EXTREMES: Mapping[str, _OutputForm] = (
     {"maximum": (loops.MAXIMUM, (0, 1)), "minimum": (loops.MINIMUM, (0, 1))} if _SECOND_OF_EQUAL else {}
 )
-_OF_FLOATS: Mapping[str, _Written] = MappingProxyType(
+_OF_FLOATS: Mapping[str, _OutputForm] = MappingProxyType(
     {
         "add": (loops.ADD, (0, 1)),
         "subtract": (loops.SUBTRACT, (0, 1)),
@@ -431,7 +431,7 @@ _OF_FLOATS: Mapping[str, _Written] = MappingProxyType(
 _ARITHMETIC: Mapping[int, str] = MappingProxyType(
     {loops.ADD: "add", loops.SUBTRACT: "subtract", loops.MULTIPLY: "multiply", loops.DIVIDE: "divide"}
 )
-_COMPARISONS: Mapping[str, _Written] = MappingProxyType(
+_COMPARISONS: Mapping[str, _OutputForm] = MappingProxyType(
     {
         "less": (loops.LESS, (0, 1)),
         "less_equal": (loops.LESS_EQUAL, (0, 1)),
@@ -442,7 +442,7 @@ _COMPARISONS: Mapping[str, _Written] = MappingProxyType(
         "isnan": (loops.NOT_EQUAL, (0, 0)),
     }
 )
-_OF_TRUTHS: Mapping[str, _Written] = MappingProxyType(  # which are ones and zeros
+_OF_TRUTHS: Mapping[str, _OutputForm] = MappingProxyType(  # which are ones and zeros
     {
         "logical_and": (loops.MULTIPLY, (0, 1)),
         "bitwise_and": (loops.MULTIPLY, (0, 1)),
@@ -715,7 +715,7 @@ class _Writer:
     def _truth_of(self, value: int) -> int:
         return self._do(loops.NOT_EQUAL, (value, self._number(0.0)))
 
-    def _write(self, written: _Written, operands: Sequence[int]) -> int:
+    def _write(self, written: _OutputForm, operands: Sequence[int]) -> int:
         function, places = written
         return self._do(function, tuple(operands[place] for place in places))
 

@@ -29,7 +29,7 @@ _SHORT_ROW = 8  # elements; in longer ones NumPy is faster
 _WORTH_COMPILING = 1 << 18  # elements: below, what a loop saves is little beside its first call
 _PART = 2**15  # elements whose copy stays in cache
 
-_Found = tuple[
+_FoldedRows = tuple[
     npt.NDArray[np.intp], NumericArray, npt.NDArray[np.bool_]
 ]  # places, values, and whether there is one not NaN
 
@@ -125,7 +125,7 @@ def extreme_places(
 def _better(is_max: bool):  # type: ignore[no-untyped-def]  # of two shares the better
     choose = np.maximum if is_max else np.minimum
 
-    def better(one: _Found, other: _Found) -> _Found:
+    def better(one: _FoldedRows, other: _FoldedRows) -> _FoldedRows:
         # Of equal ones, and of NaN, that of the lower place; NaN beats all.
         best = choose(one[1], other[1])
         has = [(found[1] == best) | ((found[1] != found[1]) & (best != best)) for found in (one, other)]
@@ -136,7 +136,7 @@ def _better(is_max: bool):  # type: ignore[no-untyped-def]  # of two shares the 
     return better
 
 
-def _of_dense(values: NumericArray, operation: str, axes: tuple[int, ...], is_max: bool) -> _Found:
+def _of_dense(values: NumericArray, operation: str, axes: tuple[int, ...], is_max: bool) -> _FoldedRows:
     values, some = _without_nan(values, operation, is_max)
     find = np.argmax if is_max else np.argmin
     if len(axes) == 1:
@@ -210,7 +210,7 @@ def _without_nan(
     return np.where(is_nan, values.dtype.type(-np.inf if is_max else np.inf), values), ~is_nan
 
 
-def _of_sparse(block: Csr | Empty, operation: str, axes: tuple[int, ...], is_max: bool) -> _Found:
+def _of_sparse(block: Csr | Empty, operation: str, axes: tuple[int, ...], is_max: bool) -> _FoldedRows:
     csr = as_csr(block)
     if axes == (0,):
         pointers, rows, order = transposed_order(csr)
@@ -233,7 +233,7 @@ def _of_lines(
     length: int,
     operation: str,
     is_max: bool,
-) -> _Found:
+) -> _FoldedRows:
     # Each line stores some of its elements, at increasing columns; the others are 0.
     values, given = _without_nan(values, operation, is_max)
     starts, counts = pointers[:-1], np.diff(pointers)
@@ -267,14 +267,14 @@ def _record(dtype: np.dtype) -> np.dtype:
     return np.dtype([("place", np.intp), ("value", dtype), ("some", np.bool_)])
 
 
-def _packed(found: _Found) -> Dense:
+def _packed(found: _FoldedRows) -> Dense:
     places, extremes, some = found
     record = np.zeros(places.shape, _record(extremes.dtype))
     record["place"], record["value"], record["some"] = places, extremes, some
     return Dense(record.view(np.uint8).reshape(*places.shape, record.dtype.itemsize))
 
 
-def _unpacked(content: NumericArray, dtype: np.dtype) -> _Found:
+def _unpacked(content: NumericArray, dtype: np.dtype) -> _FoldedRows:
     record = np.ascontiguousarray(content).view(_record(dtype))[..., 0]
     return record["place"], record["value"], record["some"]
 

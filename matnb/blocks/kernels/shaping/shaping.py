@@ -23,7 +23,7 @@ from matnb.blocks.formats import (
     narrow,
     to_numpy,
 )
-from matnb.blocks.kernels.patterns import Filling, Places, as_csr, moved_to_columns, runs_between, settled
+from matnb.blocks.kernels.patterns import BlockFiller, Places, as_csr, moved_to_columns, runs_between, settled
 from matnb.blocks.kernels.registry import Family
 from matnb.errors import ShapeError, TooLargeError, UnsupportedError
 
@@ -303,7 +303,7 @@ def _runs(block: Csr, starts: IndexArray, counts: IndexArray, columns: range) ->
     pointers = np.zeros(len(counts) + 1, np.int32)
     np.cumsum(counts, out=pointers[1:])
     shape = (len(counts), len(columns))
-    filling = Filling(shape, pointers, block.dtype, pattern_only=block.values is None)
+    filling = BlockFiller(shape, pointers, block.dtype, pattern_only=block.values is None)
     filling.add(block, starts, counts, 0, -columns.start)
     return filling.block
 
@@ -350,7 +350,7 @@ def _join_sparse(parts: Sequence[Part], shape: tuple[int, int], dtype: np.dtype)
     if total > MAX_ENTRIES:
         raise TooLargeError(f"a block of {total:,} entries: cut the array into more blocks")
     pattern_only = all(part.values is None for _, _, part in filled)
-    filling = Filling(shape, narrow(pointers), dtype, pattern_only)
+    filling = BlockFiller(shape, narrow(pointers), dtype, pattern_only)
     for row, column, part in filled:
         values = None if part.values is None else cast(part.values, dtype)
         cast_part = Csr(part.shape, part.pointers, part.columns, values, dtype)

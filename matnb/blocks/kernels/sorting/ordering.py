@@ -161,13 +161,13 @@ def merge_with_places(
 
 
 Keys = npt.NDArray[np.int64]
-Packed = npt.NDArray[np.uint64]
+PackedKeys = npt.NDArray[np.uint64]
 
 _MOST_ALIKE = 32  # keys that share what is packed of them are put in order one by one, up to so many
 
 
 @compiled
-def pack(keys: Keys, least: int, dropped: int, place_bits: int, packed: Packed) -> None:
+def pack(keys: Keys, least: int, dropped: int, place_bits: int, packed: PackedKeys) -> None:
     """Write what is left of each key above ``least`` without its lowest bits, and below it its place."""
     for place in range(keys.size):
         key = np.uint64(keys[place] - least) >> np.uint64(dropped)
@@ -175,7 +175,7 @@ def pack(keys: Keys, least: int, dropped: int, place_bits: int, packed: Packed) 
 
 
 @compiled
-def settle(keys: Keys, packed: Packed, place_bits: int) -> bool:
+def settle(keys: Keys, packed: PackedKeys, place_bits: int) -> bool:
     """Put in order by their whole keys, then by place, what shares what is packed of its keys.
 
     Parameters

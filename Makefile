@@ -34,7 +34,7 @@ demo: .venv/.installed-notebook ## Write the PageRank report of a generated grap
 	@echo "The report is in $(REPORT): open it in a browser."
 
 test: .venv/.installed-test ## Run the tests, but the slow ones.
-	@$(VENV_PYTHON) -m pytest -q -m "not slow" -n 3 --dist loadfile
+	@$(VENV_PYTHON) -m pytest -q -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
 
 # Slow tests that time what runs, or need all processors.
 ALONE := tests/laws/test_memory.py tests/session/test_rebalance_scenarios.py tests/widgets/test_monitor_costs.py

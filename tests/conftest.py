@@ -21,6 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import dask
 import distributed.utils
+import durations
 import hypothesis
 import leaks
 import pytest
@@ -75,8 +76,15 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["XDG_DATA_HOME"] = str(Path(own, "data"))  # the key of results, which is not the user's own
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    durations.longest_first(items)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    if "TEST_DURATIONS" in os.environ:
+        timed = [one for name in ("", "passed", "failed") for one in terminalreporter.stats.get(name, ())]
+        durations.write_durations(timed, Path(os.environ["TEST_DURATIONS"]))
     counts = Counter[str]()
     for report in reports:
         counts.update(dict(report.user_properties).get("habits", {}))

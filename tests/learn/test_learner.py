@@ -99,7 +99,6 @@ def test_the_same_bits_on_any_workers(session, name):
     check_same(found, expected.setdefault(name, found), tolerance)
 
 
-@ON_THREADS
 class LeastSquares:
     """A model of a user's own, which does not look at whether there are targets."""
 
@@ -127,6 +126,7 @@ def test_a_loss_that_uses_targets_of_a_source_without_any(optimizer):
         made.loss(X)
 
 
+@ON_THREADS
 class TestOnOne:
     def test_regularizers_take_their_steps_in_their_order(self):
         smaller, farther = mn.learn.MaxNorm(0.3), mn.learn.L1(0.1)

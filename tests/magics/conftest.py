@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +32,9 @@ def bare_shell(tmp_path: Path) -> Iterator[InteractiveShell]:
     shell = new_shell(tmp_path)
     yield shell
     mn.unload_ipython_extension(shell)  # what it sets on the class of errors would outlive the shell
-    shell.atexit_operations()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gc, "collect", lambda: 0)  # IPython's end would look through all that tests have made
+        shell.atexit_operations()
     atexit.unregister(shell.atexit_operations)
     sys.modules["__main__"], sys.excepthook = main, hook
     mn.stop()

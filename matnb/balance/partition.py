@@ -204,7 +204,7 @@ def _most_rows(situation: Situation, cuts: Cuts) -> float:
     rows = dict.fromkeys(cuts.owners, 0.0)
     for owner, (low, high) in zip(cuts.owners, cuts.ranges(), strict=True):
         rows[owner] += (high - low) / situation.speeds.get(owner, 1.0)
-    return max(rows.values(), default=0.0) / max(1, situation.threads)
+    return max(rows.values(), default=0.0) / situation.threads
 
 
 def _scheduled(seconds: Iterable[float], threads: int) -> float:

@@ -10,7 +10,7 @@ import pytest
 from matnb.backend.tasks.executor import PreparedTask, StepMemory, execute, in_turn
 from matnb.blocks.formats import Dense
 from matnb.errors import IndexingError
-from matnb.program.operators import GatherAt, JoinWindow, PutAt, PutEachAt, PutWindow, TakeWindow
+from matnb.program.operators import Fill, GatherAt, JoinWindow, PutAt, PutEachAt, PutWindow, TakeWindow
 from matnb.program.plan import Step
 
 Access: TypeAlias = PutAt | PutEachAt | GatherAt | TakeWindow | JoinWindow | PutWindow
@@ -168,3 +168,11 @@ def test_a_gather_takes_its_memory():
     np.testing.assert_array_equal(value.values, operand.values[[3, 0, 1]])
     out = np.empty((3, 3), int)
     assert run(GatherAt(), [operand, index], out)[0].values is out
+
+
+def test_an_array_is_filled_from_as_many_values_as_it_has_parts() -> None:
+    fill = Fill((((0, 2),), ((2, 5),)), (5,), np.dtype(float))
+    parts = [Dense(np.arange(2.0)), Dense(np.arange(3.0))]
+    np.testing.assert_array_equal(execute(fill, parts).values, [0, 1, 0, 1, 2])
+    with pytest.raises(ValueError, match="shorter"):
+        execute(fill, parts[:1])  # whose rest would be whatever was in the memory

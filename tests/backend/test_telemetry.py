@@ -381,6 +381,17 @@ def test_a_loop_tells_how_many_iterations_it_takes_at_most(engine: str):
         assert inf not in {one.most_iterations for one in heard.of(LoopAdvanced)}
 
 
+def test_a_loop_in_a_branch_has_no_known_end():
+    heard = Heard()
+    with mn.start(workers=1, threads=1, engine="dask") as session:
+        session.subscribe(heard)
+        x = mn.ones(9)
+        found = mn.cond(x.sum() > 1, lambda: mn.iterate(lambda x: x + 1, x, max_iterations=3)[0], lambda: x)
+        np.testing.assert_array_equal(found.compute(), np.full(9, 4.0))
+        assert [one.iterations for one in heard.of(LoopAdvanced)] == [1, 2, 3]
+        assert {(one.most_iterations, one.has_until) for one in heard.of(LoopAdvanced)} == {(inf, False)}
+
+
 def test_a_worker_that_tells_after_its_run_tells_nothing_twice():
     told: list[Event] = []
     clock = iter(np.arange(0.0, 100.0, 0.1))

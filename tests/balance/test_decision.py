@@ -35,6 +35,14 @@ def test_the_least_makespan_shares_all_work(
     assert least_makespan(now, {0: 0.6, 1: 0.2}) == pytest.approx(least)
 
 
+def test_rows_in_phases_of_their_own_are_shared_by_a_workers_threads() -> None:
+    now = situation(speeds={0: 1.0, 1: 2.0}, threads=1, row_seconds=0.0)
+    for threads, most_rows in ((1, 50), (2, 25)):
+        alone = replace(now, threads=threads)
+        apart = replace(alone, apart_row_seconds=1.0)
+        assert makespan_of(apart, now.cuts) - makespan_of(alone, now.cuts) == pytest.approx(most_rows)
+
+
 @given(st.lists(st.floats(0, 9), min_size=4, max_size=4), st.floats(0.1, 3), st.integers(0, 3))
 def test_no_cuts_take_less_than_the_least_makespan(seconds: list[float], speed: float, shift: int) -> None:
     now = situation(block_seconds=tuple(seconds), speeds={0: 1.0, 1: speed}, row_seconds=0.0)

@@ -19,6 +19,7 @@ from matnb.nested.segments import Knots
 from matnb.nested.strategy import PROCESSES, THREADS, Machine, chosen, costs_of, predicted
 from matnb.nested.strategy_log import StrategyItem, strategies_of
 from matnb.nested.structure import Structure, structure_from_counts
+from matnb.pictures.svg_style import color_of
 from matnb.session.current import current_session
 
 # Milliseconds that the kernels took on one core of an Intel Xeon: sums of doubles in segments of so many
@@ -417,6 +418,10 @@ def test_it_shows_itself_with_a_map_of_its_segments(session):
     assert "1 segment of more than 1/64 of all values" in html
     assert "512 to 1,023: 400; 2,097,152 to 4,194,303: 1" in html
     assert "worker 0" in html
+    blocks = nested.values.layout.rows
+    assert re.findall(r'<rect [^>]*height="14" fill="([^"]*)"', html) == [
+        color_of(one) for one in blocks.owners
+    ]
     assert len(html) < 20_000
     text = repr(nested)
     assert text.startswith("values [0")

@@ -37,8 +37,7 @@ def sort_segments(values: NumericArray, pointers: Pointers) -> None:
     width = min(_MOST_IN_PIECE, _NETWORK_BYTES // values.dtype.itemsize)
     numbers = values.view(np.uint8) if values.dtype == np.bool_ else values
     ends = pointers[1:]
-    counts = np.zeros(width + 2, np.int64)
-    sorts = numbers, given(pointers), given(ends), width, counts
+    sorts = numbers, given(pointers), given(ends), width, _no_pieces(width)
     amount = numbers.size + CALL * ends.size
     if np.diff(pointers).max(initial=0) <= width and not is_worth_compiling(_sort_few, amount, *sorts):
         sorted_segments(numbers, pointers, _FEW)
@@ -86,7 +85,7 @@ def _rank(places: Pointers, pointers: Pointers, ranks: Pointers) -> None:
 
 def _sort_pieces(values: NumericArray, pointers: Pointers, ends: Pointers, width: int) -> None:
     # Segments go from a pointer up to an end; what lies behind that stays.
-    counts = np.zeros(width + 2, np.int64)
+    counts = _no_pieces(width)
     longest = _sort_few(values, given(pointers), given(ends), width, counts)
     bounds = np.cumsum(counts)
     starts = np.empty(bounds[-1], np.int64)
@@ -104,6 +103,11 @@ def _sort_pieces(values: NumericArray, pointers: Pointers, ends: Pointers, width
             _copy_back(rows, given(some), values)
     if longest > width:
         _merge_pieces(values, given(pointers), given(ends), width, np.empty(longest, values.dtype))
+
+
+def _no_pieces(width: int) -> Pointers:
+    # The counts of pieces of each length up to ``width``, one place on.
+    return np.zeros(width + 2, np.int64)
 
 
 def _tiles(starts: Pointers, length: int) -> Iterator[Pointers]:

@@ -72,12 +72,12 @@ class Relay:
         num_threads: int,
         keeper: Keeper | None,
         begin: int = 0,
-        told: Callable[[int, float], None] | None = None,
+        on_progress: Callable[[int, float], None] | None = None,
         listener: Listener | None = None,
     ) -> Report:
         active.add(mailbox.owner)
         try:
-            return self._perform(registers, mailbox, keeper, begin, told)
+            return self._perform(registers, mailbox, keeper, begin, on_progress)
         finally:
             active.discard(mailbox.owner)
 
@@ -87,7 +87,7 @@ class Relay:
         mailbox: Mailbox,
         keeper: Keeper | None,
         begin: int,
-        told: Callable[[int, float], None] | None,
+        on_progress: Callable[[int, float], None] | None,
     ) -> Report:
         owner, members = mailbox.owner, mailbox.members
         following = members[(members.index(owner) + 1) % len(members)]
@@ -104,8 +104,8 @@ class Relay:
             value = value + 1
             if keeper is not None and self.save_every and (number + 1) % self.save_every == 0:
                 keeper.save(number + 1, {f"x{owner}": Dense(value)})
-            if told is not None:
-                told(number + 1, 0.0)
+            if on_progress is not None:
+                on_progress(number + 1, 0.0)
             time.sleep(self.pause_seconds)
         return report_of(owner, {f"y{owner}": freeze(Dense(value))}, self.rounds)
 
@@ -157,7 +157,7 @@ def exchange_all(
     num_threads: int,
     keeper: Keeper | None,
     begin: int = 0,
-    told: Callable[[int, float], None] | None = None,
+    on_progress: Callable[[int, float], None] | None = None,
     listener: Listener | None = None,
 ) -> Report:
     """Send every kind of block from the first member to the second, who subscribes late.
@@ -216,7 +216,7 @@ def break_down(
     num_threads: int,
     keeper: Keeper | None,
     begin: int = 0,
-    told: Callable[[int, float], None] | None = None,
+    on_progress: Callable[[int, float], None] | None = None,
     listener: Listener | None = None,
 ) -> Report:
     """Fail on the last member in a way that is not a task's, while the others wait."""

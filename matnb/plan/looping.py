@@ -17,7 +17,7 @@ from matnb.plan.attributing import works_of
 from matnb.plan.estimate import estimate_entries
 from matnb.plan.hoisting import hoisted, slots_read
 from matnb.plan.lower import lower
-from matnb.plan.reproducibility import bits_follow_cuts
+from matnb.plan.reproducibility import depends_on_layout
 from matnb.plan.transposes import wished
 from matnb.plan.work import LoopWork, loop_work
 from matnb.program.kinds import MOVE
@@ -65,7 +65,7 @@ class ControlPlan:
     works
         For tasks of the outermost loop's body, by their slots, which block of a stored input each works on:
         its digest as hexadecimal digits, and the block's number.
-    bits_follow_cuts
+    depends_on_layout
         Whether other cuts may change last bits: then they may not depend on measured times.
     work
         How much an iteration is, and what is done before.
@@ -86,7 +86,7 @@ class ControlPlan:
     states: tuple[StoredArray, ...]
     origins: Mapping[Expr, tuple[Expr, ...]]
     works: Mapping[Slot, tuple[str, int]]
-    bits_follow_cuts: bool
+    depends_on_layout: bool
     are_sparse: tuple[bool, ...]
     least_peaks: Mapping[int, int]
     work: LoopWork = field(default_factory=LoopWork)
@@ -183,7 +183,7 @@ def plan_control(
         states,
         writer.origins,
         works_of(program, inputs, states, stages),
-        bits_follow_cuts(stages, (task for batch in batches(actions) for task in batch.tasks)),
+        depends_on_layout(stages, (task for batch in batches(actions) for task in batch.tasks)),
         tuple(one.sparse for one in node.state) if isinstance(node, Loop) else (),
         least_peaks,
         loop_work(actions, writer.works),

@@ -17,7 +17,7 @@ from matnb.program.plan import Stage, Task
 _ROUNDED = ("plus", "times")  # monoids by which the order of floats shows
 
 
-def bits_follow_cuts(stages: Iterable[Stage], tasks: Iterable[Task]) -> bool:
+def depends_on_layout(stages: Iterable[Stage], tasks: Iterable[Task]) -> bool:
     """Tell whether the last bits of some stages' and tasks' results depend on the layout.
 
     Products by BLAS do, sums of parts as blocks are, and stages of a kind that says so. Sparse products

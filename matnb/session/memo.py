@@ -94,7 +94,7 @@ class Memo:
         found = self._found(node)
         return None if found is None else found.block
 
-    def take(self, node: Expr) -> Dense | None:
+    def get_small(self, node: Expr) -> Dense | None:
         """Return a copy of a small value instead of computing it, and count that."""
         found = self._found(node)
         if found is None:
@@ -113,7 +113,7 @@ class Memo:
         with self._lock:
             return self._shown.get(node)
 
-    def keep_value(self, block: Block, *names: Expr) -> None:
+    def put(self, block: Block, *names: Expr) -> None:
         """Remember a value under one or several expressions that have it, if it is small."""
         node = names[0]
         if not isinstance(block, Dense) or not is_small(node, block.nbytes):
@@ -173,7 +173,7 @@ class Memo:
 
     # before a run
 
-    def recall(self, roots: Mapping[str, Expr], fetch: Collection[str]) -> dict[str, Block]:
+    def get(self, roots: Mapping[str, Expr], fetch: Collection[str]) -> dict[str, Block]:
         """Return the values of roots that need no run, and reload remembered results that the run reads.
 
         From the roots down, small values and what is on disk are put on the workers where the run would read
@@ -182,14 +182,14 @@ class Memo:
         taken: dict[str, Block] = {}
         if self._folder is not None:
             self._folder.refresh()
-        self.bring(roots.values(), [roots[name] for name in fetch])
+        self.reload(roots.values(), [roots[name] for name in fetch])
         for name in fetch:
             node = roots[name]
-            if node not in self._store and (block := self.take(node)) is not None:
+            if node not in self._store and (block := self.get_small(node)) is not None:
                 taken[name] = block
         return taken
 
-    def bring(
+    def reload(
         self, roots: Iterable[Expr], asked: Collection[Expr] = (), looked_at: Iterable[Expr] = ()
     ) -> bool:
         """Reload remembered results that a run over the roots reads; return whether any were loaded.
@@ -199,7 +199,7 @@ class Memo:
         asked
             Roots whose values are wanted here: what is remembered of them stays here.
         looked_at
-            Expressions that were brought before, with all below them.
+            Expressions that were looked at before, with all below them.
         """
         if not self._remembers or not (self._values or self._folder is not None):
             return False
@@ -281,7 +281,7 @@ class Memo:
 
     # after a run
 
-    def count(self, nodes: Iterable[Expr]) -> None:
+    def touch(self, nodes: Iterable[Expr]) -> None:
         """Count a use of arrays that were there already."""
         for node in nodes:
             if (entry := self._store.entry(node)) is not None:
@@ -295,7 +295,7 @@ class Memo:
             self._hits[new] = self._hits.pop(old)
         self._store.replace(old, new)
 
-    def keep(self, nodes: Iterable[Expr], blocks: Callable[[int], Block] | None = None) -> None:
+    def pin(self, nodes: Iterable[Expr], blocks: Callable[[int], Block] | None = None) -> None:
         """Let results that were asked for outlast their handles, and write them to the folder.
 
         Parameters

@@ -87,10 +87,10 @@ def _sliced_sources(
     return {node: shares[node] for node in keep if node in sources and node in shares}
 
 
-def _brought(optimized: Mapping[Expr, Expr], bring: Callable[[Sequence[Expr]], bool]) -> bool:
+def _reloaded(optimized: Mapping[Expr, Expr], reload: Callable[[Sequence[Expr]], bool]) -> bool:
     # Whether any of what passes made of expressions was remembered, and is on the workers now.
     made = [one for node, one in optimized.items() if one is not node]
-    return bool(made) and bring(made)
+    return bool(made) and reload(made)
 
 
 class Planner:
@@ -141,13 +141,13 @@ class Planner:
         roots: Mapping[str, Expr],
         live: set[Expr],
         products: Sequence[Expr] = (),
-        bring: Callable[[Sequence[Expr]], bool] | None = None,
+        reload: Callable[[Sequence[Expr]], bool] | None = None,
     ) -> PlanResult:
         """Return the plan for the roots, with what is known of its expressions.
 
         It is an earlier one for other expressions where one of the same form is remembered, and of the same
-        counts of ``products``. ``live`` expressions stay if they are computed on the way. ``bring`` puts what
-        is remembered of expressions that passes made on the workers, and tells whether it did.
+        counts of ``products``. ``live`` expressions stay if they are computed on the way. ``reload`` puts
+        what is remembered of expressions that passes made on the workers, and tells whether it did.
 
         Raises
         ------
@@ -165,9 +165,9 @@ class Planner:
             ),
             known,
             self._store,
-            lambda constants: self._anew(roots, keep, known, {}, workers, None, constants, bring),
+            lambda constants: self._anew(roots, keep, known, {}, workers, None, constants, reload),
             self._scatters(workers),
-            lambda planned: bring is None or not _brought(planned.optimized, bring),
+            lambda planned: reload is None or not _reloaded(planned.optimized, reload),
         )
 
     def _needed(
@@ -208,7 +208,7 @@ class Planner:
         workers: Workers,
         passed: Mapping[str, Expr] | None = None,
         constants: Collection[Expr] = (),
-        bring: Callable[[Sequence[Expr]], bool] | None = None,
+        reload: Callable[[Sequence[Expr]], bool] | None = None,
     ) -> PlanResult:
         # What is too large to stay keeps no pass from doing without it.
         most = self.memo_bytes
@@ -216,8 +216,8 @@ class Planner:
         named = {**roots, **{f"kept {place}": node for place, node in enumerate(keep)}}
         after, origins = traced(named, known) if passed is None else (passed, {})
         optimized = {node: after[name] for name, node in named.items()}
-        if bring is not None:
-            _brought(optimized, bring)
+        if reload is not None:
+            _reloaded(optimized, reload)
         reached = topological(after.values(), Either(there, self._store))
         known = {**self._store.find(reached), **{node: there[node] for node in reached if node in there}}
         wanted = [after[name] for name in roots if after[name] not in known]

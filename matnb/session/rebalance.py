@@ -21,7 +21,7 @@ from matnb.events import Event, TaskTimed
 from matnb.expr.nodes import Expr
 from matnb.pictures.quantities import axes_text
 from matnb.plan.looping import ControlPlan
-from matnb.plan.reproducibility import bits_follow_cuts
+from matnb.plan.reproducibility import depends_on_layout
 from matnb.plan.row_work import RowWork, row_works
 from matnb.program.plan import Plan, Workers
 from matnb.session.groups import (
@@ -90,7 +90,7 @@ class Balancer:
         """
         found = dict(entries)
         found = _with(found, self.layouts.aligned(entries))
-        return _with(found, self.decider.back_to_counts(found)) if plan.bits_follow_cuts else found
+        return _with(found, self.decider.back_to_counts(found)) if plan.depends_on_layout else found
 
     def prepare(
         self,
@@ -115,7 +115,7 @@ class Balancer:
         CellCancelled
             On an interrupt; nothing is half done.
         """
-        found, by_time = dict(entries), not plan.bits_follow_cuts
+        found, by_time = dict(entries), not plan.depends_on_layout
         if self.decider.setting.is_off or self._planner.workers().slots == 1:
             return found
         remaining = replace(span, has_until=span.has_until or not isfinite(span.limit)).num_remaining(0)
@@ -142,7 +142,7 @@ class Balancer:
             return False
         slots = {slot for task in plan.tasks for slot in task.inputs}
         read = {node: entry for node, entry in reused.items() if not slots.isdisjoint(plan.reused[node].keys)}
-        if bits_follow_cuts(plan.stages, plan.tasks):
+        if depends_on_layout(plan.stages, plan.tasks):
             return bool(self.decider.back_to_counts(read))
         by_time = self.decider.setting.name == "auto"
         new: dict[Entry, Entry] = {}
@@ -174,7 +174,7 @@ class Balancer:
         working = [task for task in plan.tasks if not task.kind.lays_out]
         if not working:
             return
-        by_parts = bits_follow_cuts(plan.stages, plan.tasks)
+        by_parts = depends_on_layout(plan.stages, plan.tasks)
         seconds = {one.key: one for one in timed if not one.compiled}
         for group in groups:
             state = group.state
@@ -286,7 +286,7 @@ class Balancer:
             return None
         workers = self._planner.workers()
         read = {digest for digest, _ in plan.works.values()}
-        by_time = self.decider.setting.reads_times and not plan.bits_follow_cuts and workers.slots > 1
+        by_time = self.decider.setting.reads_times and not plan.depends_on_layout and workers.slots > 1
         watched = [
             group for group in groups if by_time and any(node.digest.hex() in read for node in group.arrays)
         ]

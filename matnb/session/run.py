@@ -169,7 +169,7 @@ class Runner:
         )
 
     def _attempt(self, roots: Mapping[str, Expr], live: set[Expr], fetch: Collection[str]) -> RunResult:
-        taken = self.memo.recall(roots, fetch)
+        taken = self.memo.get(roots, fetch)
         self._num_taken = len(taken)
         roots = {name: node for name, node in roots.items() if name not in taken}
         order = topological(roots.values(), self._store, _with_inputs)
@@ -226,8 +226,8 @@ class Runner:
         self, roots: Mapping[str, Expr], live: set[Expr], fetch: Collection[str], record: Recording | None
     ) -> RunResult:
         # Passes may give an expression the name of a value that is remembered.
-        bring = partial(self.memo.bring, looked_at=self.planner.in_use)
-        planned = self.planner.planned(roots, live, bring=bring)
+        reload = partial(self.memo.reload, looked_at=self.planner.in_use)
+        planned = self.planner.planned(roots, live, reload=reload)
         is_balanced = self.balancer.before_run(planned.plan)
         products = self._counted(planned.plan)
         if is_balanced or products:
@@ -249,7 +249,7 @@ class Runner:
         self.balancer.layouts.aligned()
         # Whoever asked holds the entries, so that they outlast the budget until their values were fetched.
         entries = {name: self._store.entry(node) for name, node in roots.items()}
-        self.memo.count([*plan.reused, *(one for one in after.values() if one not in plan.outputs)])
+        self.memo.touch([*plan.reused, *(one for one in after.values() if one not in plan.outputs)])
         self.planner.trim()
         self._finish(plan, after, outcome, record)
         fetched = {}
@@ -258,7 +258,7 @@ class Runner:
                 array = plan.outputs[after[name]]
                 blocks = [outcome.fetched[key] for key in array.keys]
                 fetched[name] = whole(after[name], array.layout, blocks)
-                self.memo.keep_value(fetched[name], roots[name], after[name])
+                self.memo.put(fetched[name], roots[name], after[name])
         return RunResult({name: entry for name, entry in entries.items() if entry is not None}, fetched)
 
     def _fitting(

@@ -185,17 +185,17 @@ class Session:
             (node,) = self.rolled([node])
             return self._interpreter.value(node, self.check_result)
         with self._convergence, self.memo.request():
-            if (small := self.memo.take(node)) is not None:
+            if (small := self.memo.get_small(node)) is not None:
                 with self.stoppable():  # for a wish that came before
                     return small
             with self._lock:
                 (node,) = self.rolled([node])
                 if self._store.entry(node) is not None:
-                    self.memo.count([node])
+                    self.memo.touch([node])
                     return self._runner.retried(lambda: self._value(node))
                 ran = self._runner.run({"value": node}, live_expressions(), fetch=["value"])
                 if "value" in ran.fetched:
-                    self.memo.keep([node])
+                    self.memo.pin([node])
                     return ran.fetched["value"]
                 made = dict(ran.entries)  # they outlast the budget until their values were fetched
                 del ran
@@ -245,8 +245,8 @@ class Session:
                 num_entries += blocks[-1].nnz
                 self.check_result(node, num_entries)
         block = whole(node, entry.stored.layout, blocks)
-        self.memo.keep_value(block, node)
-        self.memo.keep([node], blocks.__getitem__)
+        self.memo.put(block, node)
+        self.memo.pin([node], blocks.__getitem__)
         return block
 
     def persist(self, nodes: Sequence[Expr]) -> None:
@@ -268,7 +268,7 @@ class Session:
             return
         with self._convergence, self._lock, self.memo.request():
             self._runner.run({f"array {place}": node for place, node in enumerate(nodes)}, live_expressions())
-            self.memo.keep(nodes)
+            self.memo.pin(nodes)
 
     def rolled(self, nodes: Sequence[Expr], record: Recording | None = None) -> list[Expr]:
         """Return what is wanted, with the loops of Python's that a cell ran as one node each.
@@ -317,7 +317,7 @@ class Session:
                 for name in small:
                     if chosen[name] not in self.memo:  # its blocks were there already
                         self.value(chosen[name])
-                self.memo.keep(chosen.values())
+                self.memo.pin(chosen.values())
             loops = tuple(record.loops)
             texts = (*([record.plan_text] if record.plan_text else []), *record.loop_texts)
             return RunReport(

@@ -102,7 +102,7 @@ def test_nothing_large_is_allocated_after_two_iterations(members, through):
     program, given = ranks.program(12, None, through)
     seen: list[tuple[int, int]] = []
 
-    def told(iteration: int, seconds: float) -> None:
+    def on_progress(iteration: int, seconds: float) -> None:
         if iteration == 3:
             tracemalloc.start(1)
         if iteration >= 3:
@@ -111,7 +111,7 @@ def test_nothing_large_is_allocated_after_two_iterations(members, through):
             tracemalloc.clear_traces()
 
     try:
-        found = perform_all(program, given, members, 1, prepare=Into, told=told)
+        found = perform_all(program, given, members, 1, prepare=Into, on_progress=on_progress)
     finally:
         tracemalloc.stop()
     expected, _ = ranks.expected(12, half=through == "z")

@@ -13,7 +13,7 @@ from matnb.expr.nodes import MatMul
 from matnb.ops.row_extremes import RowExtremes
 from matnb.passes import optimize, row_searches
 from matnb.plan.lower import lower
-from matnb.plan.reproducibility import bits_follow_cuts
+from matnb.plan.reproducibility import depends_on_layout
 
 RNG = np.random.default_rng(0)
 X, C = RNG.integers(-4, 5, (70, 6)).astype(float), RNG.integers(-4, 5, (40, 6)).astype(float)
@@ -61,7 +61,7 @@ def test_searches_of_rows_are_those_of_the_whole_product(name, workers, blocks):
         made = whole(root, plan.outputs[root], values)
         np.testing.assert_array_equal(made, wanted)
         assert made.dtype == wanted.dtype
-    assert bits_follow_cuts(plan.stages, plan.tasks)
+    assert depends_on_layout(plan.stages, plan.tasks)
 
 
 def test_places_and_values_are_found_by_the_same_tasks():

@@ -16,7 +16,7 @@ from matnb.ops.interpret import interpret
 from matnb.ops.tall_products import TallProducts
 from matnb.passes import optimize, tall_products
 from matnb.plan.lower import lower
-from matnb.plan.reproducibility import bits_follow_cuts
+from matnb.plan.reproducibility import depends_on_layout
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.integers(-4, 5, (70, 6)).astype(float), RNG.integers(-4, 5, (70, 3)).astype(float)
@@ -67,7 +67,7 @@ def test_products_are_numpys_for_any_cuts(name, workers, blocks):
     plan = lower(list(roots.values()), (), {}, workers)
     assert products_of(roots)
     assert not any(isinstance(stage.expression, MatMul) for stage in plan.stages)
-    assert bits_follow_cuts(plan.stages, plan.tasks)
+    assert depends_on_layout(plan.stages, plan.tasks)
     values = run_by_hand(plan)
     for root, wanted in zip(roots.values(), WORKS[name](X, Y, d, r), strict=True):
         made = whole(root, plan.outputs[root], values)

@@ -126,7 +126,7 @@ def test_a_plan_that_is_used_again_names_the_new_arrays() -> None:
     anew = plan_control(second, arrays, WORKERS, [second])
     assert again.works == anew.works
     assert {digest for digest, _ in again.works.values()} == {B.expression.digest.hex()}
-    assert again.bits_follow_cuts == anew.bits_follow_cuts
+    assert again.depends_on_layout == anew.depends_on_layout
 
 
 def dense(*shape: int) -> mn.DistArray:
@@ -152,14 +152,14 @@ FOLLOW = {
 
 def test_bits_of_a_transpose_that_is_not_made() -> None:
     plan = planned(lambda s: (s[0] * 0.5, s[0].T @ s[1]), mn.asarray(MATRIX * 3), mn.ones(N))
-    assert plan.bits_follow_cuts
+    assert plan.depends_on_layout
 
 
 @pytest.mark.parametrize("name", STAY)
 def test_bits_that_follow_no_cuts(name: str) -> None:
-    assert not planned(STAY[name], mn.ones(N)).bits_follow_cuts
+    assert not planned(STAY[name], mn.ones(N)).depends_on_layout
 
 
 @pytest.mark.parametrize("name", FOLLOW)
 def test_bits_that_may_follow_cuts(name: str) -> None:
-    assert planned(FOLLOW[name], mn.ones(N)).bits_follow_cuts
+    assert planned(FOLLOW[name], mn.ones(N)).depends_on_layout

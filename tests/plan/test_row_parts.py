@@ -263,4 +263,4 @@ def test_shares_count_as_work_on_the_block_of_the_row() -> None:
     _, body = once_and_body(plan.program.actions)
     assert len(shares(body)) == 4
     assert {plan.works.get(task.key) for task in shares(body)} == {(A.expression.digest.hex(), 1)}
-    assert not plan.bits_follow_cuts
+    assert not plan.depends_on_layout

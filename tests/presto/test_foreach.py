@@ -33,7 +33,7 @@ from matnb.learn.recommend.alternating import AlternatingSquares
 from matnb.ops.interpret import interpret
 from matnb.ops.reference import block_of
 from matnb.plan.lower import lower
-from matnb.plan.reproducibility import bits_follow_cuts
+from matnb.plan.reproducibility import depends_on_layout
 from matnb.program.check import check_plan
 from matnb.program.plan import StoredArray, Workers
 from matnb.program.writer import Slots
@@ -255,7 +255,7 @@ def test_bits_follow_the_cuts_unless_the_parts_are_fixed(two: mn.session.Session
         )
         for one in (made, total):
             plan, _ = two._runner.planner.plan({"value": one.expression}, {})
-            assert bits_follow_cuts(plan.stages, plan.tasks) == follows
+            assert depends_on_layout(plan.stages, plan.tasks) == follows
 
 
 def test_a_call_runs_where_the_first_block_is_and_gathers_nothing(two: mn.session.Session) -> None:

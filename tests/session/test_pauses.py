@@ -116,7 +116,7 @@ def test_every_task_of_a_block_is_known() -> None:
         x.compute()
         for watch in restless.watches:
             plan = watch.plan
-            assert not plan.bits_follow_cuts
+            assert not plan.depends_on_layout
             owners: dict[tuple[str, int], int] = {}
             for name, (one, number) in plan.given.items():
                 owners[one.digest.hex(), number] = plan.program.given[name]

@@ -137,20 +137,20 @@ class GangEngine:
         program: Program,
         given: Mapping[Slot, BlockRef],
         resume: Resume | None,
-        told: Progress | None,
+        on_progress: Progress | None,
         watch: Watch | None,
     ) -> Outcome:
         begin = time.perf_counter()
         owners = owners_of(program)
         self._install()
-        if told is not None or watch is not None:
+        if on_progress is not None or watch is not None:
             self._listen()
         addresses = {owner: self._cluster.workers[owner].address for owner in sorted(owners)}
         state = state_of(program) if len(owners) > 1 else frozenset()
         continues = self._kept.go_on(resume)
         self._last = Gathering(self._prefix, next(self._epochs), addresses, state, continues)
         first = 0 if resume is None else resume.iteration
-        following = GangProgress(program, self._last.epoch, first, told, watch, self._ask_pause)
+        following = GangProgress(program, self._last.epoch, first, on_progress, watch, self._ask_pause)
         self._following = following
         if self._cluster.in_process:
             drivers_here[self._plugin] = following.hear
@@ -165,7 +165,7 @@ class GangEngine:
             ):
                 self._kept.add(self._last)
                 members = self._submit(
-                    self._last, program, shipped, given, first, told is not None, watch is not None,
+                    self._last, program, shipped, given, first, on_progress is not None, watch is not None,
                     following.pause_at,
                 )  # fmt: skip
                 reports = self._check(self._last, members, program, self._wait(members, following))
@@ -198,7 +198,7 @@ class GangEngine:
         program: Program,
         given: Mapping[Slot, BlockRef],
         resume: Resume | None,
-        told: Progress | None,
+        on_progress: Progress | None,
         watch: Watch | None,
     ) -> Outcome:
         # The only member's part, without a gathering.
@@ -207,7 +207,7 @@ class GangEngine:
         first, epoch = 0 if resume is None else resume.iteration, next(self._epochs)
         self._last = None
         self._kept.go_on(None)
-        following = GangProgress(program, epoch, first, told, watch, lambda: member.ask_pause())
+        following = GangProgress(program, epoch, first, on_progress, watch, lambda: member.ask_pause())
         member = LoneMember(epoch, owner, following.hear, following.pause_at)
         blocks = dict(
             zip(given, self._answers.bring(list(given.values()), self._cluster.alive()), strict=True)
@@ -218,7 +218,7 @@ class GangEngine:
             with shared_blas(self._blas, most_products(program), self._cluster):
                 self._cluster.submit(
                     owner, member.perform, self._performer, program, blocks,
-                    self._cluster.workers[owner].threads, first, told is not None, watch is not None,
+                    self._cluster.workers[owner].threads, first, on_progress is not None, watch is not None,
                 )  # fmt: skip
                 del blocks
                 done = member.wait(POLL_SECONDS, lambda: self._answers.check_alive([owner]), following.look)
@@ -461,7 +461,7 @@ class GangProgress:
     ----------
     program, epoch, first
         What runs, in which gathering, and the number of its first iteration.
-    told
+    on_progress
         Called now and then with the number of iterations and the seconds that one takes.
     watch
         Hears what tasks take, and may want a pause.
@@ -481,11 +481,11 @@ class GangProgress:
         program: Program,
         epoch: int,
         first: int,
-        told: Progress | None,
+        on_progress: Progress | None,
         watch: Watch | None,
         ask: Callable[[], None],
     ) -> None:
-        self._epoch, self._told, self._watch, self._ask = epoch, told, watch, ask
+        self._epoch, self._on_progress, self._watch, self._ask = epoch, on_progress, watch, ask
         self._tasks = {} if watch is None else tasks_by_owner(program)
         self._leader = min(self._tasks, default=0)
         self._news: deque[Mapping[str, Any]] = deque()
@@ -507,11 +507,11 @@ class GangProgress:
             if "measured" in message:
                 self._measured(*message["measured"])
         # Told again where there is no news, so that a user sees that it runs.
-        if self._told is not None and (
+        if self._on_progress is not None and (
             progress is not None or time.monotonic() - self._when >= _BEAT_SECONDS
         ):
             self._known, self._when = progress or self._known, time.monotonic()
-            self._told(*self._known)
+            self._on_progress(*self._known)
         if self._watch is not None and not self.wants_pause and self._watch.wants_pause():
             self.wants_pause = True
             self._ask()

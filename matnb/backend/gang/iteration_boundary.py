@@ -74,7 +74,7 @@ class IterationBoundary:
         Those of the loop's body, loops inside among them, in the program's order.
     keeper
         Keeps the state now and then, or None.
-    told
+    on_progress
         Called by the first member after each iteration with its number and its seconds.
     listener
         Hears what tasks take, and may ask for a pause.
@@ -94,7 +94,7 @@ class IterationBoundary:
         mailbox: Mailbox,
         jobs: Sequence[TaskJob],
         keeper: Keeper | None,
-        told: Callable[[int, float], None] | None,
+        on_progress: Callable[[int, float], None] | None,
         listener: Listener | None,
         num_threads: int,
     ) -> None:
@@ -102,7 +102,7 @@ class IterationBoundary:
         self._member, self._pool, self._jobs = member, pool, jobs
         self._keeper, self._listener = keeper, listener
         self._first = mailbox.members[0]
-        self._told = told if mailbox.owner == self._first else None
+        self._on_progress = on_progress if mailbox.owner == self._first else None
         self._num_allocated = self._num_ended = 0
         # How many more registers may live at once when threads or messages come in another order.
         self._spare = 2 * (num_threads - 1) + len(mailbox.members) - 1
@@ -153,8 +153,8 @@ class IterationBoundary:
         self._num_allocated = self._pool.num_allocated
         now = time.perf_counter()
         self._seconds = now - self._since
-        if self._told is not None:
-            self._told(taken, self._seconds)
+        if self._on_progress is not None:
+            self._on_progress(taken, self._seconds)
         if self._listener is not None and self._num_ended >= _SETTLED:
             self._tell_times(self._listener, taken, now)
         self._since = now

@@ -142,7 +142,7 @@ class MemberRegisters:
         for name in there:
             self.put(name, self._copied(self.wait((self._tick, name))))
 
-    def told(self, owner: int, value: Callable[[], Any]) -> Any:
+    def broadcast(self, owner: int, value: Callable[[], Any]) -> Any:
         """Return a small value of one member, which tells all others."""
         return self.hear(self.tell(owner, value))
 

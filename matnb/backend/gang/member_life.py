@@ -53,7 +53,7 @@ class Perform(Protocol):
         num_threads: int,
         keeper: Keeper | None,
         begin: int = 0,
-        told: Callable[[int, float], None] | None = None,
+        on_progress: Callable[[int, float], None] | None = None,
         listener: Listener | None = None,
     ) -> Report:
         """Return what the member owns of the results, or of the state where the loop pauses."""
@@ -162,14 +162,14 @@ class GangPlugin(WorkerPlugin):  # type: ignore[misc]  # it has no types
             self._on_loop(mailbox.gather(), PRESENT_SECONDS + _SPARE_SECONDS)
             program = _program(call.program)
             keeper = RingKeeper(self._checkpoints, mailbox) if call.keeps else None
-            told = None
+            on_progress = None
             if call.topic is not None and call.owner == mailbox.members[0]:
-                told = teller(call.begin, partial(self.tell, call))
+                on_progress = teller(call.begin, partial(self.tell, call))
             num_threads = self._worker.state.nthreads
             listener = _DriverListener(self, call) if call.watches else None
             self.performing = call.epoch, call.owner, threading.get_ident()
             performed = call.perform(
-                program, registers, mailbox, num_threads, keeper, call.begin, told, listener
+                program, registers, mailbox, num_threads, keeper, call.begin, on_progress, listener
             )
             mailbox.check()
         except Aborted as error:
@@ -417,12 +417,13 @@ class LoneMember:
         watches: bool,
     ) -> None:
         """Run the program, on the thread that calls this."""
-        told = teller(first, self._tell) if tells else None
+        on_progress = teller(first, self._tell) if tells else None
         self._thread = threading.get_ident()
         try:
             performed = perform(
-                program, registers, self.mailbox, num_threads, None, first, told, self if watches else None
-            )
+                program, registers, self.mailbox, num_threads, None, first, on_progress,
+                self if watches else None,
+            )  # fmt: skip
             self.mailbox.check()
         except BaseException as error:  # raised again by the driver
             self._thread = None
@@ -483,14 +484,14 @@ def teller(begin: int, tell: Callable[..., None]) -> Callable[[int, float], None
     """
     last = [time.monotonic(), begin]
 
-    def told(iteration: int, _: float) -> None:
+    def on_progress(iteration: int, _: float) -> None:
         now = time.monotonic()
         if now - last[0] >= _TELL_SECONDS and iteration > last[1]:
             seconds = (now - last[0]) / (iteration - last[1])
             last[:] = now, iteration
             tell("progress", iteration, seconds)
 
-    return told
+    return on_progress
 
 
 def run_member(plugin: str, call: MemberCall, names: tuple[Slot, ...], *given: Block | LocalRef) -> Report:

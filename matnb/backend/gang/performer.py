@@ -35,7 +35,7 @@ def perform(
     num_threads: int,
     keeper: Keeper | None,
     begin: int = 0,
-    told: Callable[[int, float], None] | None = None,
+    on_progress: Callable[[int, float], None] | None = None,
     listener: Listener | None = None,
     prepare: Callable[[Task], ReadyTask] | None = None,
 ) -> Report:
@@ -55,7 +55,7 @@ def perform(
         Keeps the state of the outermost loop now and then, or None.
     begin
         Number of the outermost loop's first iteration.
-    told
+    on_progress
         Called by the first member after each iteration of the outermost loop with its number and its seconds.
     listener
         Hears what the tasks of the outermost loop's body take, and may ask for a pause; all members of a gang
@@ -80,7 +80,7 @@ def perform(
             part.begin(prepare or partial(_prepared, part), crew)
             _performing[threading.get_ident()] = part.jobs
             walk = _MemberWalk(program, part, registers, mailbox, crew)
-            walk.outermost(keeper, begin, told, listener, num_threads)
+            walk.outermost(keeper, begin, on_progress, listener, num_threads)
             report = walk.report()
             if prepare is None:
                 part.end()
@@ -134,7 +134,7 @@ class _MemberWalk:
         self,
         keeper: Keeper | None,
         begin: int,
-        told: Callable[[int, float], None] | None,
+        on_progress: Callable[[int, float], None] | None,
         listener: Listener | None,
         num_threads: int,
     ) -> None:
@@ -145,7 +145,7 @@ class _MemberWalk:
             if place is first:
                 jobs = self._part.jobs_in(first.body)
                 self._between = IterationBoundary(
-                    self._member, self._pool, self._mailbox, jobs, keeper, told, listener, num_threads
+                    self._member, self._pool, self._mailbox, jobs, keeper, on_progress, listener, num_threads
                 )
                 self._repeat(first, begin, self._between)
                 if self._paused is not None:
@@ -263,11 +263,11 @@ class _MemberWalk:
                     packing[wanted.name, wanted.reader] = np.array(places)
 
     def _decided(self, name: Slot) -> float:
-        # The value of a scalar, told by its owner, so that all members go the same way.
+        # The value of a scalar, broadcast by its owner, so that all members go the same way.
         if name in self._part.owners.everywhere:
             return _scalar(self._member.held[name])
         owner = self._part.owners.owner(name, -1)
-        value: float = self._member.told(owner, lambda: _scalar(self._member.held[name]))
+        value: float = self._member.broadcast(owner, lambda: _scalar(self._member.held[name]))
         return value
 
     def _drop(self, place: Place, where: str, before: frozenset[Slot], live: frozenset[Slot]) -> None:

@@ -539,7 +539,7 @@ class LoopRunner:
         stored = {one: entry.stored for one, entry in entries.items()}
         states = None if resume is None else [one.stored for one in resume.states]
         workers = self._planner.workers()
-        gives_numbers = self._gang.in_process and len(workers.numbers) == 1
+        gives_numbers = self._gang.is_alone(workers.numbers)
         return self._plans.plan(node, stored, workers, wanted, states, gives_numbers)
 
     @staticmethod

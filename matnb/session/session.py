@@ -78,9 +78,9 @@ class Session:
         cluster.leave_nothing_of(prefix)
         cluster.keep_freed_memory(prefix)
         self._listeners = Listeners(self._sample)
-        self._telemetry = Telemetry(cluster, prefix, cluster.in_process, self._listeners.tell_sample)
-        self._engine = self._engine_for(prefix, cluster.in_process)
-        self._gang = GangEngine(cluster, prefix, cluster.in_process, telemetry=self._telemetry)
+        self._telemetry = Telemetry(cluster, prefix, self._listeners.tell_sample)
+        self._engine = self._engine_for(prefix)
+        self._gang = GangEngine(cluster, prefix, telemetry=self._telemetry)
         self._store = Store(hiding)
         self._runner = Runner(config, cluster, self._engine, self._gang, self._store, self.tell, folder)
         self._convergence = self._runner.log.convergence
@@ -92,9 +92,8 @@ class Session:
         self._end_resending = resend_dropped()
         self._reported_at = time.monotonic()  # which workers are gone
 
-    def _engine_for(self, prefix: str, in_process: bool) -> PlanEngine:
-        by_reference = self.cluster.owned and in_process
-        context = EngineContext(self.cluster, prefix, in_process, self._telemetry, by_reference)
+    def _engine_for(self, prefix: str) -> PlanEngine:
+        context, in_process = EngineContext(self.cluster, prefix, self._telemetry), self.cluster.in_process
         if not self.cluster.owned:
             return DaskEngine(context)
 

@@ -51,11 +51,7 @@ def own_processes() -> Iterator[DaskCluster]:
 
 
 def engine_on(cluster: DaskCluster, performer: Any, prefix: str = "s-") -> GangEngine:
-    return GangEngine(cluster, prefix, in_process(cluster), performer)
-
-
-def in_process(cluster: DaskCluster) -> bool:
-    return cluster.workers[0].address.startswith("inproc")
+    return GangEngine(cluster, prefix, performer)
 
 
 def program_on(cluster: DaskCluster) -> Program:
@@ -146,7 +142,7 @@ def test_a_program_is_performed(cluster: DaskCluster):
         name: cluster.client.scatter(block, workers=[cluster.workers[program.given[name]].address])
         for name, block in blocks.items()
     }
-    engine = GangEngine(cluster, "real-", in_process(cluster))
+    engine = GangEngine(cluster, "real-")
     try:
         outcome = engine.run(program, given)
         found = np.concatenate([outcome.kept[f"x{place}"].result().values for place in range(len(owners))])

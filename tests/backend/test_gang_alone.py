@@ -48,7 +48,7 @@ def power(iterations: int) -> tuple[Any, Mapping[str, LocalBlock], sp.csr_array]
 
 def test_a_program_is_performed_and_what_it_leaves_goes_with_the_last_reference(cluster: DaskCluster) -> None:
     program, given, matrix = power(9)
-    outcome = GangEngine(cluster, "alone-", True).run(program, given)
+    outcome = GangEngine(cluster, "alone-").run(program, given)
     expected = np.ones(3000)
     for _ in range(9):
         expected = 0.5 * (matrix @ expected)
@@ -63,18 +63,18 @@ def test_a_program_is_performed_and_what_it_leaves_goes_with_the_last_reference(
 
 def test_a_future_of_dasks_is_read_too(cluster: DaskCluster) -> None:
     program, given, _ = power(3)
-    wanted = GangEngine(cluster, "alone-", True).run(program, given).kept["x0"].block.values
+    wanted = GangEngine(cluster, "alone-").run(program, given).kept["x0"].block.values
     scattered = {name: cluster.client.scatter(one.block, hash=False) for name, one in given.items()}
-    found = GangEngine(cluster, "alone-", True).run(program, scattered).kept["x0"].block.values
+    found = GangEngine(cluster, "alone-").run(program, scattered).kept["x0"].block.values
     np.testing.assert_array_equal(found, wanted)
 
 
 def test_a_task_that_raises_is_reported_with_its_trace(cluster: DaskCluster) -> None:
-    engine = GangEngine(cluster, "alone-", True, gangs.Relay(1000, raises_on=0))
+    engine = GangEngine(cluster, "alone-", gangs.Relay(1000, raises_on=0))
     with pytest.raises(TaskFailed) as caught:
         engine.run(gangs.relay_program((0,)), {})
     assert str(caught.value.failed.error) == "on worker 0"
-    engine = GangEngine(cluster, "alone-", True, gangs.break_down)
+    engine = GangEngine(cluster, "alone-", gangs.break_down)
     with pytest.raises(TaskFailed, match="by the performer itself") as caught:
         engine.run(gangs.relay_program((0,)), {})
     assert "break_down" in caught.value.failed.trace
@@ -86,7 +86,7 @@ def test_an_interrupt_ends_it(cluster: DaskCluster) -> None:
     interrupt.start()
     begin = time.monotonic()
     with pytest.raises(RunCancelled):
-        GangEngine(cluster, "alone-", True).run(program, given)
+        GangEngine(cluster, "alone-").run(program, given)
     assert time.monotonic() - begin < 2.5
     interrupt.join()
 
@@ -97,7 +97,7 @@ def test_another_threads_wish_ends_it(cluster: DaskCluster) -> None:
     with cluster.stopping.scope():
         asking.start()
         with pytest.raises(CellCancelled):
-            GangEngine(cluster, "alone-", True).run(program, given)
+            GangEngine(cluster, "alone-").run(program, given)
     asking.join()
 
 
@@ -124,7 +124,7 @@ class Noted:
 def test_it_tells_of_its_tasks_pauses_and_goes_on(cluster: DaskCluster) -> None:
     most = 30_000
     program, given, _ = power(most)
-    engine = GangEngine(cluster, "alone-", True)
+    engine = GangEngine(cluster, "alone-")
     told: list[int] = []
     watch = Noted(after=5)
     first = engine.run(program, given, on_progress=lambda number, _: told.append(number), watch=watch)
@@ -145,7 +145,7 @@ def test_it_tells_of_its_tasks_pauses_and_goes_on(cluster: DaskCluster) -> None:
 
 def test_progress_is_told_now_and_then(cluster: DaskCluster) -> None:
     told: list[tuple[int, float]] = []
-    engine = GangEngine(cluster, "alone-", True, gangs.Relay(100, pause_seconds=0.008))
+    engine = GangEngine(cluster, "alone-", gangs.Relay(100, pause_seconds=0.008))
     outcome = engine.run(gangs.relay_program((0,)), {}, on_progress=lambda *news: told.append(news))
     assert 2 <= len(told) <= outcome.seconds / 0.2 + 1
     assert [number for number, _ in told] == sorted({number for number, _ in told})

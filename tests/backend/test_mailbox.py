@@ -51,8 +51,7 @@ def test_small_things_are_pickled():
 
 
 def test_every_block_arrives_whole_and_unshared(cluster: DaskCluster):
-    in_process = cluster.workers[0].address.startswith("inproc")
-    engine = GangEngine(cluster, "all-", in_process, gangs.exchange_all)
+    engine = GangEngine(cluster, "all-", gangs.exchange_all)
     try:
         outcome = engine.run(gangs.relay_program((0, 1)), {})
         assert outcome.kept["y1"].result().values.tolist() == [1.0]
@@ -67,7 +66,7 @@ def test_every_block_arrives_behind_tls(certificates: Security):
         connect(theirs) as cluster,
     ):
         cluster.leave_nothing_of("tls-")
-        engine = GangEngine(cluster, "tls-", False, gangs.exchange_all)
+        engine = GangEngine(cluster, "tls-", gangs.exchange_all)
         outcome = engine.run(gangs.relay_program((0, 1)), {})
         assert outcome.kept["y1"].result().values.tolist() == [1.0]
         engine.close()
@@ -196,8 +195,7 @@ def test_a_silent_member_is_noticed_and_a_beating_one_is_not(monkeypatch: pytest
 
 
 def test_members_of_another_epoch_are_turned_away(cluster: DaskCluster, monkeypatch: pytest.MonkeyPatch):
-    in_process = cluster.workers[0].address.startswith("inproc")
-    engine = GangEngine(cluster, "old-", in_process, gangs.Relay(3))
+    engine = GangEngine(cluster, "old-", gangs.Relay(3))
     try:
         engine.run(gangs.relay_program((0, 1)), {})
         answers = cluster.client.run(_call_old, "old-gang-line", cluster.workers[0].address)
@@ -219,7 +217,7 @@ def test_one_that_does_not_come_is_not_waited_for_long(cluster: DaskCluster, mon
         pytest.skip("limits are set in this process")
     monkeypatch.setattr(mailbox_module, "PRESENT_SECONDS", 0.3)
     occupied = cluster.client.submit(time.sleep, 3, workers=[cluster.workers[1].address])
-    engine = GangEngine(cluster, "late-", True, gangs.Relay(3))
+    engine = GangEngine(cluster, "late-", gangs.Relay(3))
     try:
         with pytest.raises(GangUnavailable, match=r"workers \[1\] did not join within 0.3 s"):
             engine.run(gangs.relay_program((0, 1)), {})
@@ -231,8 +229,7 @@ def test_one_that_does_not_come_is_not_waited_for_long(cluster: DaskCluster, mon
 
 
 def test_rounds_are_fast(cluster: DaskCluster):
-    in_process = cluster.workers[0].address.startswith("inproc")
-    engine = GangEngine(cluster, "fast-", in_process, gangs.Relay(200))
+    engine = GangEngine(cluster, "fast-", gangs.Relay(200))
     try:
         engine.run(gangs.relay_program((0, 1)), {})
         seconds = [engine.run(gangs.relay_program((0, 1)), {}).seconds for _ in range(3)]

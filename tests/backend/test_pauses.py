@@ -194,7 +194,7 @@ class Watching:
 
 
 def engine_on(cluster: DaskCluster, prefix: str = "p-") -> GangEngine:
-    return GangEngine(cluster, prefix, cluster.workers[0].address.startswith("inproc"))
+    return GangEngine(cluster, prefix)
 
 
 def power(

@@ -397,7 +397,7 @@ def test_a_worker_that_tells_after_its_run_tells_nothing_twice():
     clock = iter(np.arange(0.0, 100.0, 0.1))
 
     with mn.start(workers=1, threads=1) as session:
-        telemetry = Telemetry(session.cluster, "t-", True, told.append, lambda: float(next(clock)))
+        telemetry = Telemetry(session.cluster, "t-", told.append, lambda: float(next(clock)))
 
         def told_by_worker(run: str, seconds: float) -> dict[str, object]:
             return {

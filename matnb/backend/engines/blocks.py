@@ -36,18 +36,12 @@ class WorkerBlocks:
         Put before every name, so that two sessions on one cluster do not meet.
     numbers
         Of runs and of what is sent; no two are the same.
-    in_process
-        Whether the workers are threads of this process.
-    by_reference
-        Whether these are given what is sent by reference, and Dask is not told.
     """
 
-    def __init__(
-        self, cluster: DaskCluster, prefix: str, numbers: Iterator[int], in_process: bool, by_reference: bool
-    ) -> None:
+    def __init__(self, cluster: DaskCluster, prefix: str, numbers: Iterator[int]) -> None:
         self._cluster, self._client, self._answers = cluster, cluster.client, Answers(cluster)
         self._prefix, self._numbers = prefix, numbers
-        self._in_process, self._by_reference = in_process, by_reference
+        self._by_reference = cluster.in_process  # and Dask is not told
 
     def gather(self, futures: Sequence[BlockRef], owners: Sequence[int]) -> list[Block]:
         """Return blocks in this process, which nobody writes to: copies of those of other processes.
@@ -112,7 +106,7 @@ class WorkerBlocks:
 
     def _pieces(self, block: Block, regions: Sequence[Region]) -> Iterable[Block]:
         # What goes to another process is copied there one after the other.
-        return pieces_of(block, regions) if self._in_process else (piece_of(block, one) for one in regions)
+        return pieces_of(block, regions) if self._by_reference else (piece_of(block, one) for one in regions)
 
     def cut_lineage(self, owners: Sequence[int], futures: Sequence[BlockRef]) -> tuple[BlockRef, ...]:
         """Give blocks names without a history, since Dask keeps every task that a block came from.

@@ -27,12 +27,8 @@ class EngineContext:
         Where to run.
     prefix
         Put before every name, so that two sessions on one cluster do not meet.
-    in_process
-        Whether the workers are threads of this process, which share its BLAS.
     telemetry
         Is told what tasks took while somebody looks; or None.
-    by_reference
-        Whether workers in this process are given what is sent by reference, and Dask is not told.
 
     Attributes
     ----------
@@ -46,15 +42,13 @@ class EngineContext:
         self,
         cluster: DaskCluster,
         prefix: str,
-        in_process: bool,
         telemetry: Telemetry | None = None,
-        by_reference: bool = False,
     ) -> None:
-        self.cluster, self.in_process = cluster, in_process
+        self.cluster = cluster
         self._prefix, self._telemetry, self._numbers = prefix, telemetry, itertools.count()
-        self._blas = ThreadpoolController() if in_process else None
+        self._blas = ThreadpoolController() if cluster.in_process else None
         self.answers = Answers(cluster)
-        self.blocks = WorkerBlocks(cluster, prefix, self._numbers, in_process, by_reference)
+        self.blocks = WorkerBlocks(cluster, prefix, self._numbers)
 
     def begin(self, owners: Collection[int]) -> worker.RunId:
         """Return the name of a run on some workers, which are there."""

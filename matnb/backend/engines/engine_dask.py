@@ -120,7 +120,7 @@ class DaskEngine(PlanEngine):
         kept = of_whole_arrays(plan, done)
         self._stop(plan, {key: one for key, one in futures.items() if key not in kept})
         worker.forget(run_id)
-        if not self._context.in_process and is_bundled(plan):
+        if not self._context.cluster.in_process and is_bundled(plan):
             self._answers.tell(worker.forget, run_id)  # what runs goes on to the next of its tasks
         return cancelled(plan, kept, sum(task.key in done for task in plan.tasks))
 

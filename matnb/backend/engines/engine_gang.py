@@ -68,31 +68,23 @@ class GangEngine:
         Where to run.
     prefix
         Put before every name, so that two sessions on one cluster do not meet.
-    in_process
-        Whether the workers are threads of this process, which share its BLAS and its programs.
     performer
         What runs a member's part.
     telemetry
         Is told what tasks take while somebody looks; or None.
-
-    Attributes
-    ----------
-    in_process
-        As given.
     """
 
     def __init__(
         self,
         cluster: DaskCluster,
         prefix: str,
-        in_process: bool,
         performer: Perform = perform,
         telemetry: Telemetry | None = None,
     ) -> None:
         self._cluster, self._client, self._prefix = cluster, cluster.client, prefix
         self._telemetry = telemetry
-        self.in_process, self._performer = in_process, performer
-        self._blas = ThreadpoolController() if in_process else None
+        self._performer = performer
+        self._blas = ThreadpoolController() if cluster.in_process else None  # which its workers share
         self._answers = Answers(cluster)
         self._epochs = itertools.count(1)
         self._plugin = f"{prefix}gang"
@@ -106,6 +98,10 @@ class GangEngine:
     def epoch(self) -> int:
         """The number of the last gathering, 0 before the first."""
         return 0 if self._last is None else self._last.epoch
+
+    def is_alone(self, owners: Collection[int]) -> bool:
+        """Return whether a program of these workers runs on one of them, in this process."""
+        return self._cluster.in_process and len(owners) == 1
 
     def run(
         self,
@@ -132,7 +128,7 @@ class GangEngine:
         with self._running:
             owners = owners_of(program)
             self._answers.check_alive(owners)
-            run = self._run_alone if self.in_process and len(owners) == 1 else self._run_together
+            run = self._run_alone if self.is_alone(owners) else self._run_together
             outcome = run(program, given, resume, on_progress, watch)
         return outcome.with_fetched(fetch, self._answers.bring, self._cluster.alive())
 
@@ -156,7 +152,7 @@ class GangEngine:
         first = 0 if resume is None else resume.iteration
         following = GangProgress(program, self._last.epoch, first, on_progress, watch, self._ask_pause)
         self._following = following
-        if self.in_process:
+        if self._cluster.in_process:
             drivers_here[self._plugin] = following.hear
         members: dict[int, Future] = {}
         if self._telemetry is not None:
@@ -287,7 +283,7 @@ class GangEngine:
         self._is_installed = True
 
     def _listen(self) -> None:
-        if self._is_listening or self.in_process:
+        if self._is_listening or self._cluster.in_process:
             return
         self._cluster.listen(self._handle_event)
         self._is_listening = True
@@ -302,7 +298,7 @@ class GangEngine:
 
     @contextmanager
     def _shared(self, program: Program) -> Iterator[bytes | str]:
-        if not self.in_process:
+        if not self._cluster.in_process:
             yield pickle.dumps(program)
             return
         name = f"{self._plugin}{self.epoch}"

@@ -167,8 +167,6 @@ class Telemetry:
         Whose workers.
     prefix
         Put before every name of the session.
-    in_process
-        Whether the workers are threads of this process, which share its memory.
     tell
         Called with each event, from any thread.
     clock
@@ -179,12 +177,11 @@ class Telemetry:
         self,
         cluster: DaskCluster,
         prefix: str,
-        in_process: bool,
         tell: Callable[[Event], None],
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._cluster, self._client, self._prefix = cluster, cluster.client, prefix
-        self._in_process, self._tell, self._clock = in_process, tell, clock
+        self._tell, self._clock = tell, clock
         self._plugin = f"{prefix}samples"
         self._lock = threading.Lock()
         self._is_on = self._is_installed = self._is_listening = False
@@ -201,7 +198,7 @@ class Telemetry:
         if self._is_on or self._client.status != "running":
             return
         self._is_on = True
-        if self._in_process:
+        if self._cluster.in_process:
             telemetries_here[self._plugin] = self.hear
         elif not self._is_listening:
             self._is_listening = True
@@ -269,7 +266,7 @@ class Telemetry:
                 return
             self._take_in()
             run = self._run
-            for done in () if self._in_process else message["done"]:
+            for done in () if self._cluster.in_process else message["done"]:
                 tasks.note_done(*done)
             for run_id, owner, by_kind in message["busy"]:
                 if run is not None and run_id == run.run_id:  # others have told all
@@ -284,7 +281,7 @@ class Telemetry:
             for other, size in come.items():
                 self._sent[other] = self._sent.get(other, 0) + size
             sample = self._sample(number, *message["now"])
-            if self._in_process:  # where Dask knows of few of them
+            if self._cluster.in_process:  # where Dask knows of few of them
                 running = tasks.num_running(self._prefix).get(number, 0)
                 sample = replace(sample, num_running=max(sample.num_running, running))
             self._samples[number] = sample
@@ -301,7 +298,7 @@ class Telemetry:
         self, number: int, memory: int, limit: int, queued: int, running: int, received: int, sent: int,
         threads: int,
     ) -> WorkerSample:  # fmt: skip
-        if self._in_process:
+        if self._cluster.in_process:
             memory //= max(1, len(self._cluster.alive()))
         received += self._received.get(number, 0)
         sent += self._sent.get(number, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from matnb import passes
 from matnb.errors import ArgumentError, DTypeError, FileFormatError, OptionError, ShapeError, UnsupportedError
 from matnb.extend import (
     METHODS,
+    SPARSE_METHODS,
     Block,
     Csr,
     Dense,
@@ -43,7 +45,7 @@ from matnb.extend import (
     writes,
 )
 from matnb.io.source import READERS
-from matnb.lazy.tree import flatten
+from matnb.lazy.tree import _containers, flatten
 from matnb.session.run_listeners import MAKERS
 
 
@@ -216,6 +218,16 @@ def test_fields_say_what_belongs_there():
         Copy(operand)  # type: ignore[call-arg]
 
 
+def test_settle_is_given_a_dtype():
+    @dataclass(frozen=True, eq=False, repr=False)
+    class Texts(Expr):
+        def __post_init__(self) -> None:
+            self.settle((3,), "f8", False)  # type: ignore[arg-type]
+
+    with pytest.raises(DTypeError, match=r"Texts: settle was given the dtype 'f8'; give np.dtype"):
+        Texts()
+
+
 def test_settle_is_given_the_operands():
     @dataclass(frozen=True, eq=False, repr=False)
     class Joined(Expr):
@@ -373,14 +385,10 @@ def test_nothing_gets_a_second_meaning(what: str):
 
 def test_the_same_may_be_registered_again():
     for _ in range(2):
-        register_container(dict, *_dict_functions())
-    assert flatten({"a": 1})[0] == [1]
-
-
-def _dict_functions() -> tuple[Callable[..., tuple[list, tuple]], Callable[..., object]]:
-    from matnb.lazy.tree import _containers
-
-    return _containers[dict].flatten, _containers[dict].unflatten
+        own = _containers[dict]
+        register_container(dict, own.flatten, own.unflatten, paths=own.paths)
+    leaves, tree = flatten({"a": 1})
+    assert (leaves, [*tree.paths("d")]) == ([1], ["d['a']"])
 
 
 # Readers.
@@ -440,3 +448,91 @@ def test_the_longest_suffix_tells_the_kind(tmp_path: Path):
     (tmp_path / "a.mine.csv").write_text("x")
     with mn.start(engine="interpret"), pytest.raises(FileFormatError, match="read_wrong"):
         mn.load(tmp_path / "a.mine.csv")
+
+
+@dataclass(frozen=True)
+class Circle:
+    """A container whose structure is neither as long as it has children nor to be gone through."""
+
+    center: object
+    radius: object
+    name: str | None
+
+
+@pytest.mark.parametrize("name", [None, "", "m", "a long name"])
+def test_children_are_numbered_unless_their_paths_are_given(name: str | None):
+    register_container(
+        Circle, lambda one: ((one.center, one.radius), one.name), lambda name, both: Circle(*both, name)
+    )
+    try:
+        tree = flatten(Circle(mn.zeros(2), [1.0, mn.ones(1)], name))[1]
+        assert list(tree.paths("c")) == ["c[0]", "c[1][0]", "c[1][1]"]
+        with mn.start(engine="interpret"):
+            start = Circle(mn.zeros(2), mn.ones(1), name)
+            end, _ = mn.iterate(
+                lambda one: Circle(one.center + 1, one.radius * 2, one.name), start, max_iterations=3
+            )
+            assert end.center.compute().tolist() == [3, 3]
+            chosen = mn.cond(mn.asarray(True), lambda: end, lambda: start)
+            assert (chosen.radius.compute().tolist(), chosen.name) == ([8], name)
+            with pytest.raises(ShapeError, match=r"\[1\]"):
+                mn.iterate(lambda one: Circle(one.center, mn.ones(7), name), start, max_iterations=3)
+    finally:
+        _containers.pop(Circle)
+
+
+def test_what_cannot_be_registered_is_refused_at_once():
+    for wrong in (
+        lambda: register_container("x", tuple, tuple),
+        lambda: lowers(int)(print),
+        lambda: means(mn.ones(2).expression)(print),
+        lambda: implements(3)(print),
+        lambda: METHODS.__setitem__("sum", print),
+        lambda: SPARSE_METHODS.__setitem__("compute", print),
+    ):
+        with pytest.raises(OptionError, match=r"'x' is no type|no subclass of|no function|every Dist"):
+            wrong()
+
+
+def test_flatten_that_returns_something_else_is_named():
+    register_container(Circle, lambda one: np.float64(3), lambda name, both: Circle(*both, name))
+    try:
+        with pytest.raises(OptionError, match=r"lambda.*test_extend.py.* returned float64 of a Circle"):
+            flatten(Circle(1, 2, None))
+    finally:
+        _containers.pop(Circle)
+
+
+class Failing:
+    """A listener that raises where it is told to."""
+
+    where = ""
+
+    def __init__(self, workers: object) -> None:
+        self.fail("__init__")
+
+    def fail(self, where: str) -> None:
+        if where == self.where:
+            raise KeyError("a")
+
+    def note(self, plan: object, timed: object) -> None:
+        self.fail("note")
+
+    def section(self, measured: bool) -> None:
+        self.fail("section")
+
+
+@pytest.mark.parametrize("where", ["__init__", "note", "section"])
+def test_a_listener_that_raises_is_left_out_and_named(where: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(MAKERS, "failing", Failing)
+    monkeypatch.setattr(Failing, "where", where)
+    with (
+        warnings.catch_warnings(record=True, action="always") as warned,
+        mn.start(workers=1, threads=1) as session,
+    ):
+        assert float((mn.ones(4) + 1).sum()) == 8
+        mn.history()
+        assert "failing" not in session.listeners
+        assert float((mn.ones(4) + 2).sum()) == 12
+    (one,) = [str(each.message) for each in warned if "listener" in str(each.message)]
+    assert re.fullmatch(r"the listener 'failing', Failing .* is left out: KeyError: 'a'", one)

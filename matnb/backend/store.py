@@ -15,7 +15,7 @@ from matnb.program.plan import StoredArray
 
 
 class HidesArrays(Protocol):
-    """Which arrays are not found though they are here."""
+    """Decides which stored arrays a lookup must not find."""
 
     def __contains__(self, node: object) -> bool:
         """Tell whether the array of an expression is hidden."""
@@ -78,7 +78,7 @@ class _Tally:
         names.add(name)
 
     def remove(self, entry: Entry, name: bytes) -> None:
-        """Forget a name of an array, and the array with its last."""
+        """Remove a name of an array; once it has no name left, stop counting it."""
         names = self.names[entry]
         names.discard(name)
         if not names:
@@ -144,7 +144,7 @@ class Store:
                 hiding.added(node)
 
     def remember(self, node: Expr, by_this_name: bool = False) -> None:
-        """Keep an array that is here though its handles may go, as long as the budget allows it.
+        """Keep a stored array after its handles are gone, as long as the budget allows.
 
         It is found by its first name then, if it has one, and by this one too if that is wanted.
         """
@@ -166,12 +166,12 @@ class Store:
             return kept is not None and kept.second
 
     def forget(self) -> None:
-        """Keep nothing any more for which there is no handle."""
+        """Clear what ``remember`` noted; arrays without a handle can then go at the next ``retain``."""
         with self._lock:
             self._remembered.clear()
 
     def loosen(self) -> None:
-        """Keep no expression alive any more that no handle stands for or was recorded upon."""
+        """Hold the expressions stored so far by weak references only, so that unused ones can be freed."""
         with self._lock:
             self._kept = {
                 digest: replace(kept, node=ref(kept.node)) if isinstance(kept.node, Expr) else kept
@@ -182,7 +182,7 @@ class Store:
             }
 
     def add_given(self, node: Expr, entry: Entry, may_go: bool = False) -> None:
-        """Keep a user's array while any expression needs it; unless it may go, nobody could make it again."""
+        """Keep a user's array while its expression is alive; it may be evicted only if ``may_go``."""
         with self._lock:
             self._given[node], self._has_given = replace(entry, may_go=may_go), True
 
@@ -198,12 +198,12 @@ class Store:
                 self._idle.add(new)
 
     def pin(self, node: Expr) -> None:
-        """Keep an array whatever the budget says, also when it is made again after a loss."""
+        """Never evict an array while it has a handle, even once it was lost and recomputed."""
         with self._lock:
             self._pinned[node.digest] = node
 
     def find(self, nodes: Iterable[Expr]) -> dict[Expr, StoredArray]:
-        """Return the expressions whose arrays are resident."""
+        """Return the stored arrays of those of the given expressions that are resident."""
         with self._lock:
             found = {node: self.entry(node) for node in nodes}
             return {node: entry.stored for node, entry in found.items() if entry is not None}
@@ -230,13 +230,13 @@ class Store:
         return None if kept is None else kept.entry
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return every array once, though it was recorded in two ways."""
+        """Return every array once, even if it is kept under several expressions."""
         with self._lock:
             every = (*(kept.entry for kept in self._kept.values()), *self._given.values())
             return tuple({id(entry): entry for entry in every}.values())
 
     def named(self) -> dict[Entry, Expr]:
-        """Return an expression of each array that has a handle; the one it was recorded as, if two."""
+        """Map each array to an expression of it that is still alive; to the recorded one if there are two."""
         with self._lock:
             every = [
                 (kept.entry, kept.node() if isinstance(kept.node, ref) else kept.node)
@@ -246,12 +246,12 @@ class Store:
             return {entry: node for entry, node in every if node is not None}
 
     def digests(self) -> Collection[bytes]:
-        """Return the digests of the expressions whose arrays are here."""
+        """Return the digests of the expressions kept by ``add``, without those given by ``add_given``."""
         return self._kept.copy().keys()
 
     @property
     def num_kept(self) -> int:
-        """How many expressions have arrays here, but for what a user gave."""
+        """How many expressions ``add`` keeps arrays for; those of ``add_given`` do not count."""
         return len(self._kept)
 
     @property
@@ -313,7 +313,7 @@ class Store:
         self._idle = newest
 
     def idle(self) -> Collection[Entry]:
-        """Return the arrays without a handle, when it was looked last."""
+        """Return the arrays that had no handle at the last ``retain``."""
         return frozenset(self._idle)
 
     def has_handle(self, entry: Entry) -> bool:
@@ -321,7 +321,7 @@ class Store:
         return entry not in self._idle
 
     def trim(self, budget_bytes: int, needed: Collection[Expr] = ()) -> None:
-        """Drop arrays, the cheapest to make again for their bytes first, until a budget is met.
+        """Evict arrays to meet a budget: idle ones first, then those cheapest to recompute per byte.
 
         Those of expressions that are ``needed`` stay.
         """
@@ -337,7 +337,7 @@ class Store:
     def make_room(
         self, needed: Collection[Expr], lacking: Callable[[Mapping[int, int]], Collection[int]]
     ) -> dict[int, int]:
-        """Drop arrays, the cheapest to make again for their bytes first, until no worker lacks room.
+        """Evict arrays, in the order of ``trim``, until no worker lacks room.
 
         Where that cannot be had, none is dropped.
 

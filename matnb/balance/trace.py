@@ -28,7 +28,7 @@ MAX_CHARACTERS = 200_000_000
 
 @dataclass(frozen=True)
 class Times:
-    """Times of the blocks of some arrays, after every worker has reported once more.
+    """The block times of one round, which ends once every worker has reported.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class RecordedTimes:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """All that was decided, and what was measured meanwhile.
+    """The decisions that were kept, and the times measured for each stretch with the same cuts.
 
     Attributes
     ----------

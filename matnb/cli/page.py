@@ -108,7 +108,7 @@ for (const shown of document.querySelectorAll(".jp-OutputArea-output")) {
 
 
 def settle(book: NotebookNode) -> None:
-    """Take out what differs from run to run, and what would need a program to be seen."""
+    """Remove or mask what differs from run to run, and remove what only JavaScript can show."""
     book.metadata.pop("widgets", None)
     for cell in book.cells:
         for output in cell.get("outputs", []):
@@ -295,7 +295,7 @@ def pdf_of(page: str, browser: str) -> bytes:
 
 
 def page_to_print(page: str) -> str:
-    """Return a page as it looks on paper, whose outputs become as small as a sheet is wide."""
+    """Return a page styled for paper, with a script that shrinks or wraps outputs wider than the sheet."""
     head, end, tail = page.replace("@media print", "@media all").rpartition("</body>")
     return f"{head}{_FITTING}{end}{tail}"
 

@@ -655,6 +655,8 @@ class Selection(DistArray):
         return {"text/plain": pending} if pending else super()._repr_mimebundle_()
 
 
+# What DistArray.astype asks for itself: a column of a table may become another kind of column.
+METHODS.taken = SPARSE_METHODS.taken = frozenset(dir(DistArray)) - {"astype"}
 # The shorter ways that a handle's operators have would ask; NumPy's mixin calls the ufunc, which need not.
 for _name, _operator in vars(NDArrayOperatorsMixin).items():
     if callable(_operator) and _name != "__hash__":

@@ -5,16 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from matnb.errors import UnsupportedError
-from matnb.registration import Registry
+from matnb.errors import OptionError, UnsupportedError
+from matnb.registration import Registry, name_and_place
 
 if TYPE_CHECKING:
     from matnb.lazy.array import DistArray
 
+
+class MethodRegistry(Registry[str, Callable[..., object]]):
+    """Methods by name, but those that every DistArray has."""
+
+    taken: frozenset[str] = frozenset()
+
+    def __setitem__(self, key: str, value: Callable[..., object]) -> None:
+        """Register a method.
+
+        Raises
+        ------
+        OptionError
+            Where another definition has the name, or every DistArray.
+        """
+        if key in self.taken:
+            raise OptionError(f"every DistArray has {key!r}: give {name_and_place(value)} another name")
+        super().__setitem__(key, value)
+
+
 FUNCTIONS: dict[Callable[..., object], Callable[..., Any]] = Registry("the implementation of")
 # Methods that families give to DistArrays, dense or sparse, by name; what NumPy's arrays have is no family's.
-METHODS: Registry[str, Callable[..., object]] = Registry("the method")
-SPARSE_METHODS: Registry[str, Callable[..., object]] = Registry("the method")
+METHODS = MethodRegistry("the method")
+SPARSE_METHODS = MethodRegistry("the method")
 # What families make of columns that a reader found and of their arrays, and how they write values.
 LOADED: dict[str, Callable[..., object]] = {}
 _writers: Registry[type, Callable[..., None]] = Registry("what writes values of")
@@ -28,6 +47,8 @@ def implements(*functions: Any) -> Callable[[_Function], _Function]:
 
     def register(function: _Function) -> _Function:
         for one in functions:
+            if not callable(one):
+                raise OptionError(f"@implements: {one!r} is no function of NumPy's")
             FUNCTIONS[one] = function
         if function.__doc__ is None:  # made for one of many similar functions, whose name it takes
             function.__name__ = function.__qualname__ = functions[0].__name__

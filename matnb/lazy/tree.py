@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from matnb.errors import DTypeError
-from matnb.registration import Registry
+from matnb.errors import DTypeError, OptionError
+from matnb.registration import Registry, name_and_place
 
 Key = str | int | float | bool | bytes | None
 
@@ -18,7 +18,7 @@ class Container:
 
     flatten: Callable[[Any], tuple[Sequence[object], Any]]
     unflatten: Callable[[Any, Sequence[Any]], object]
-    paths: Callable[[Any], Sequence[str]]
+    paths: Callable[[Any], Sequence[str]] | None
     fixes_shapes: bool
     parts: str
     advice: str
@@ -61,13 +61,11 @@ def register_container(
     Raises
     ------
     OptionError
-        Where the type is registered with other functions, elsewhere.
+        Where the type is registered with other functions, elsewhere, or is none.
     """
-    _containers[kind] = Container(flatten, unflatten, paths or _numbered, fixes_shapes, parts, advice)
-
-
-def _numbered(structure: Any) -> Sequence[str]:
-    return [f"[{key!r}]" for key in structure]
+    if not isinstance(kind, type):
+        raise OptionError(f"register_container: {kind!r} is no type")
+    _containers[kind] = Container(flatten, unflatten, paths, fixes_shapes, parts, advice)
 
 
 def _container_of(kind: type) -> Container | None:
@@ -110,7 +108,9 @@ class TreeDef:
         if self.kind is None:
             yield start
             return
-        for path, inner in zip(self._container.paths(self.structure), self.below, strict=True):
+        written = self._container.paths
+        paths = [f"[{at}]" for at in range(len(self.below))] if written is None else written(self.structure)
+        for path, inner in zip(paths, self.below, strict=True):
             yield from inner.paths(f"{start}{path}")
 
     def __str__(self) -> str:
@@ -145,7 +145,7 @@ def flatten(value: object, like: TreeDef = LEAF) -> tuple[list[Any], TreeDef]:
     kind = type(value)
     if isinstance(value, dict) and like.kind is not None and set(like.structure) == set(value):
         value = {key: value[key] for key in like.structure}
-    children, structure = container.flatten(value)
+    children, structure = _flattened(container, value)
     leaves: list[Any] = []
     below = []
     others = like.below if len(like.below) == len(children) else (LEAF,) * len(children)
@@ -154,6 +154,17 @@ def flatten(value: object, like: TreeDef = LEAF) -> tuple[list[Any], TreeDef]:
         leaves += found
         below.append(tree)
     return leaves, TreeDef(kind, structure, tuple(below))
+
+
+def _flattened(container: Container, value: object) -> tuple[Sequence[object], Any]:
+    match container.flatten(value):
+        case ((tuple() | list()) as children, structure):
+            return children, structure
+        case found:
+            raise OptionError(
+                f"{name_and_place(container.flatten)} returned {type(found).__name__} of a "
+                f"{type(value).__name__}: let it return (children, structure), children as a tuple"
+            )
 
 
 def unflatten(tree: TreeDef, leaves: Sequence[object]) -> Any:
@@ -185,6 +196,11 @@ def _flatten_sequence(value: Sequence[object]) -> tuple[Sequence[object], tuple[
     return value, tuple(range(len(value)))
 
 
-register_container(dict, _flatten_dict, lambda keys, children: dict(zip(keys, children, strict=True)))
+register_container(
+    dict,
+    _flatten_dict,
+    lambda keys, children: dict(zip(keys, children, strict=True)),
+    paths=lambda keys: [f"[{key!r}]" for key in keys],
+)
 register_container(tuple, _flatten_sequence, lambda _, children: tuple(children))
 register_container(list, _flatten_sequence, lambda _, children: list(children))

@@ -149,7 +149,7 @@ def call(
 
 
 def chosen(values: Sequence[Operand]) -> list[Expr]:
-    """Return arrays and Python numbers as expressions, the numbers of the dtype that all have together.
+    """Return arrays and numbers as expressions, converting the numbers to the common dtype.
 
     Where NumPy copies what is chosen, whole numbers beyond a dtype's range go round: 300 in int8 is 44.
 
@@ -172,7 +172,7 @@ def chosen(values: Sequence[Operand]) -> list[Expr]:
 
 
 def forced(value: object, dtype: np.dtype) -> Literal:
-    """Return a known number of a dtype, whatever is lost, as ``numpy.full`` converts it.
+    """Convert a value to a literal of a dtype as ``numpy.full`` does; an int that does not fit is refused.
 
     Raises
     ------

@@ -63,7 +63,7 @@ def strategy_text(one: StrategyFacts) -> str:
 
 
 def row(one: StrategyFacts) -> tuple[str, ...]:
-    """Return the numbers under ``HEAD``."""
+    """Return the cells of an array's table row, in the order of ``HEAD``."""
     times = f" {count_text(one.num_times)}x" if one.num_times > 1 else ""
     return (
         count_text(one.num_segments),
@@ -78,7 +78,7 @@ def row(one: StrategyFacts) -> tuple[str, ...]:
 
 
 def cost_text(cost: tuple[float, float]) -> str:
-    """Return what the busiest slot takes, and what lies between its rounds, if there are two."""
+    """Return the busiest slot's seconds, plus those between two rounds if there are two."""
     work, between = cost
     return f"{seconds_text(work)} + {seconds_text(between)}" if between else seconds_text(work)
 

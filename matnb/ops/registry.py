@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from matnb.errors import UnsupportedError
+from matnb.errors import OptionError, UnsupportedError
 from matnb.expr.nodes import Expr
 from matnb.ops.reference import Value
 from matnb.program.plan import Workers
@@ -37,6 +37,8 @@ class Rules(Generic[_Rule]):
 
         def register(rule: _Rule) -> _Rule:
             for kind in kinds:
+                if not (isinstance(kind, type) and issubclass(kind, Expr)):
+                    raise OptionError(f"@{self._decorator}: {kind!r} is no subclass of Expr")
                 self._rules[kind] = rule
             return rule
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from matnb.pictures.history_page import history_html, history_svg
 from matnb.pictures.plots import axes_or_current, draw_history
 from matnb.pictures.saving import save_as
 from matnb.session.current import active_session
-from matnb.session.run_listeners import RunListener
+from matnb.session.run_listeners import RunListeners
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,13 +45,12 @@ class HistoryView:
     """
 
     def __init__(
-        self, history: History | None = None, setting: str = "auto", listeners: Sequence[RunListener] = ()
+        self, history: History | None = None, setting: str = "auto", listeners: RunListeners | None = None
     ) -> None:
         self.trace = Trace(()) if history is None else history.trace()
         self.setting = setting
         self._sections = {
-            measured: tuple(one for each in listeners if (one := each.section(measured)) is not None)
-            for measured in (False, True)
+            measured: () if listeners is None else listeners.sections(measured) for measured in (False, True)
         }
 
     @property
@@ -143,7 +142,7 @@ def history() -> HistoryView:
     session = active_session()
     if session is None:
         return HistoryView()
-    return HistoryView(session.history, session.rebalance, tuple(session.listeners.values()))
+    return HistoryView(session.history, session.rebalance, session.listeners)
 
 
 def decision_facts(one: HistoryItem) -> DecisionFacts:

@@ -52,7 +52,7 @@ from matnb.session.overrides import engine_of
 from matnb.session.planning import Planner
 from matnb.session.rebalance import Balancer
 from matnb.session.repartitioner import Repartitioner
-from matnb.session.run_listeners import MAKERS
+from matnb.session.run_listeners import RunListeners
 from matnb.session.run_log import RunLog
 
 _TRIES = 4  # a run is laid out anew over the survivors this often before it gives up
@@ -90,7 +90,7 @@ class Runner:
         self._cluster, self._engine, self._store = cluster, engine, store
         self.planner = Planner(config, cluster, store)
         self.memo = Memo(config, store, engine.blocks, self.planner, folder)
-        self.listeners = {name: make(self.planner.workers) for name, make in MAKERS.items()}
+        self.listeners = RunListeners(self.planner.workers)
         self._num_reported = 0  # of the arrays that gave way
         self._num_taken = 0  # roots of the run that is under way whose values were remembered
         self.log = RunLog(cluster, emit)
@@ -295,8 +295,7 @@ class Runner:
             node: plan.outputs[became].keys for node, became in optimized.items() if became in plan.outputs
         }
         self.log.measures.note(plan.stages, outcome.timed, made_in, plan.tasks)
-        for listener in self.listeners.values():
-            listener.note(plan, outcome.timed)
+        self.listeners.note(plan, outcome.timed)
         for operand in plan.scattered:
             self.planner.num_scattered[operand] = self.planner.num_scattered.get(operand, 0) + 1
         self.balancer.note_run(plan, outcome.timed)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 from matnb.backend.cluster.dask_cluster import WorkerInfo
+from matnb.errors import warn
 from matnb.events import TaskTimed
 from matnb.expr.nodes import Expr
 from matnb.pictures.facts import HistorySection
 from matnb.program.plan import Plan, StoredArray, Workers
-from matnb.registration import Registry
+from matnb.registration import Registry, name_and_place
 
 
 class RunListener(Protocol):
-    """Notified about each run of a session."""
+    """Notified about each run of a session that is no loop or branch."""
 
     def note(self, plan: Plan, timed: Sequence[TaskTimed]) -> None:
         """Take what a run's tasks took."""
@@ -36,7 +38,7 @@ _Maker = TypeVar("_Maker", bound=Maker)
 def on_run(name: str) -> Callable[[_Maker], _Maker]:
     """Return a decorator for what makes a session's listener, given what returns its workers.
 
-    It is found as ``session.listeners[name]``.
+    It is found as ``session.listeners[name]``. One that raises is left out from then on, with a warning.
     """
 
     def register(make: _Maker) -> _Maker:
@@ -44,3 +46,42 @@ def on_run(name: str) -> Callable[[_Maker], _Maker]:
         return make
 
     return register
+
+
+class RunListeners(dict[str, RunListener]):
+    """The listeners of a session, by name.
+
+    Parameters
+    ----------
+    workers
+        Returns those of the session.
+    """
+
+    def __init__(self, workers: Callable[[], Workers]) -> None:
+        super().__init__()
+        for name, make in MAKERS.items():
+            with self._leaving_out(name):
+                self[name] = make(workers)
+
+    def note(self, plan: Plan, timed: Sequence[TaskTimed]) -> None:
+        """Tell all what a run's tasks took."""
+        for name, listener in tuple(self.items()):
+            with self._leaving_out(name):
+                listener.note(plan, timed)
+
+    def sections(self, measured: bool) -> tuple[HistorySection, ...]:
+        """Return their parts of the history."""
+        found = []
+        for name, listener in tuple(self.items()):
+            with self._leaving_out(name):
+                found.append(listener.section(measured))
+        return tuple(one for one in found if one is not None)
+
+    @contextmanager
+    def _leaving_out(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # whatever another package raises, the user's run goes on
+            self.pop(name, None)
+            place = name_and_place(MAKERS[name])
+            warn(f"the listener {name!r}, {place}, is left out: {type(error).__name__}: {error}")

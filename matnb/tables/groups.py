@@ -256,7 +256,7 @@ class TableGroups(GroupRows):
     aggregate = agg
 
     def transform(self, func: object) -> DistArray | Column:
-        """Return for each row of the table its group's result, missing where a key is.
+        """Return each row's group result, in the order of the table's rows; missing where its key is.
 
         Parameters
         ----------
@@ -382,7 +382,7 @@ class TableGroups(GroupRows):
 
 
 def has_numbers(column: DistArray | Column, method: str = "sum") -> bool:
-    """Tell whether a method of numbers can be had of a column; of times, as of their differences."""
+    """Tell whether a numeric method applies to a column; times support only some of them."""
     if isinstance(column, TimeColumn):
         if column.word == "timedelta":
             return method not in ("prod", "var")

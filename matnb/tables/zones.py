@@ -80,13 +80,13 @@ def steps_of(zone: str) -> Steps:
 
 
 def offsets_from_utc(instants: Any, unit: str, zone: str) -> Any:
-    """Return how much later than UTC clocks are at instants: an array or a DistArray, as these are."""
+    """Return the UTC offset at each instant, or one number for a zone whose offset never changes."""
     changes, offsets = _steps(unit, zone)
     return offsets[0] if len(offsets) == 1 else _table(offsets, instants)[_places(instants, changes, unit)]
 
 
 def instants_of(walls: Any, unit: str, zone: str) -> Any:
-    """Return the first instants at which clocks show times; of times that they leave out, when they do."""
+    """Return the first instant of each local time; for a skipped one, when the clocks were set forward."""
     early, late, is_early, is_late, skipped = _candidates(walls, unit, zone)
     return np.where(is_early, early, np.where(is_late, late, skipped))
 
@@ -109,7 +109,7 @@ def _candidates(walls: Any, unit: str, zone: str) -> tuple[Any, Any, Any, Any, A
 
 
 def shown_twice(walls: npt.NDArray[np.int64], *, unit: str, zone: str) -> npt.NDArray[np.bool_]:
-    """Return where clocks of a zone show times twice."""
+    """Return a mask of the local times that occur twice in a zone."""
     early, late, is_early, is_late, _ = _candidates(np.where(walls == NO_TIME, 0, walls), unit, zone)
     return is_early & is_late & (early != late) & (walls != NO_TIME)  # type: ignore[no-any-return]  # operators of arrays give Any
 
@@ -123,7 +123,7 @@ def localized(
     ambiguous: str,
     nonexistent: str | int,
 ) -> npt.NDArray[np.int64]:
-    """Return the instants at which clocks show times, with what to do where there are two or none.
+    """Convert local times to instants; options say what to do with those that occur twice or never.
 
     Parameters
     ----------
@@ -173,12 +173,12 @@ _OF_TWO = (
 
 
 def never_shown(wall: int, unit: str, zone: str) -> str:
-    """Return that clocks leave a time out, as an error says it."""
+    """Return the words of an error for a local time that the clocks skip."""
     return f"clocks of {zone} are set forward over {_text(wall, unit)}, which they do not show"
 
 
 def twice_shown(wall: int, unit: str, zone: str) -> str:
-    """Return that clocks show a time twice, as an error says it."""
+    """Return the words of an error for a local time that occurs twice."""
     return f"clocks of {zone} are set back and show {_text(wall, unit)} twice"
 
 
@@ -187,7 +187,7 @@ def _text(wall: int, unit: str) -> str:
 
 
 def first_of_two(walls: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], unit: str, zone: str) -> Any:
-    """Return which of times that clocks show twice are the first, by their order: pandas' "infer".
+    """Tell which of the local times that occur twice come first, judged by their order: pandas' "infer".
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def first_of_two(walls: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], unit
 
 
 def floored(instants: Any, step: int, unit: str, zone: str) -> Any:
-    """Return instants rounded down to hours or shorter steps of clocks, but not over a change of these."""
+    """Round instants down to a step of local time, an hour or less, but not past a change of offset."""
     changes, _ = _steps(unit, zone)
     offset = offsets_from_utc(instants, unit, zone)
     down = instants - (instants + offset) % step

@@ -124,10 +124,8 @@ def _folder() -> Iterator[Path]:
 
 def _cuts(shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
     for parts in (1, 2, 3):
-        yield tuple(
-            (*sorted({0, *(length * one // parts for one in range(1, parts))} - {length}), length)
-            for length in shape
-        )
+        inner = ({length * one // parts for one in range(1, parts)} - {0, length} for length in shape)
+        yield tuple((0, *sorted(cuts), length) for cuts, length in zip(inner, shape, strict=True))
 
 
 def _read(source: Source, count: int, cuts: tuple[tuple[int, ...], ...], where: str) -> Any:

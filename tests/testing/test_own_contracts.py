@@ -105,7 +105,13 @@ class TestNpy(SourceTests):
     kind = "npy"
 
     def files(self) -> list[ExampleFile]:
-        arrays = {"x": X, "whole": (X * 4).astype(np.int16), "line": X[:, 0], "turned": np.asfortranarray(X)}
+        arrays = {
+            "x": X,
+            "whole": (X * 4).astype(np.int16),
+            "line": X[:, 0],
+            "turned": np.asfortranarray(X),
+            "none": X[:0],
+        }
         return [ExampleFile(f"{name}.npy", written(np.save, one), one) for name, one in arrays.items()]
 
     def bad_files(self) -> list[tuple[str, bytes, str]]:

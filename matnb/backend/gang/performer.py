@@ -97,7 +97,7 @@ def _prepared(part: MemberProgram, task: Task) -> PreparedTask:
 
 
 def seconds_so_far(thread: int) -> dict[str, float]:
-    """Return what the jobs of the member that performs in a thread have taken, by kind; for looking only."""
+    """Return the seconds a member's jobs have taken so far, by kind; read unlocked, for display only."""
     found: dict[str, float] = {}
     for job in _performing.get(thread, ()):
         seconds = job.seconds

@@ -69,7 +69,7 @@ FRESH = StepMemory(uninitialized, _let_go, None, False)
 
 
 def claim_product(left: Csr, right: Csr, dtype: np.dtype, claim: Claim) -> None:
-    """Claim the bytes of a product; its entries are counted where as many as there can be are too many.
+    """Claim the bytes of a sparse product: an upper bound or, if that does not fit, the exact number.
 
     One of shapes that do not fit is refused by what makes it.
 
@@ -87,7 +87,7 @@ def claim_product(left: Csr, right: Csr, dtype: np.dtype, claim: Claim) -> None:
 
 
 def claim_functions(links: Sequence[Link], values: Sequence[Any], claim: Claim) -> None:
-    """Claim the bytes of what functions make of sparse blocks, where nothing meets; each is held to the end.
+    """Claim the bytes that a chain of functions can need for its sparse results, inner ones included.
 
     Raises
     ------
@@ -119,7 +119,7 @@ class TakenArrays:
         self.memory = StepMemory(self._take, self._give, None, True, memory.claim)
 
     def give_back(self, gone: Sequence[Any], registers: Sequence[Any]) -> None:
-        """Give back what values lay in that are gone; views of it may still be read."""
+        """Give back the arrays behind values that are gone, unless a register still holds a view of one."""
         if not self._arrays:
             return
         held = {id(root_of(one.values)) for one in registers if isinstance(one, Dense)}

@@ -2,7 +2,8 @@
 
 Every public function and method is called through a function of its name and signature that does nothing
 until something is raised. Then matnb's own frames are taken out of the traceback, as JAX does, so that
-whatever shows it (a script, a thread, a log, pytest, a notebook) ends at the user's line.
+whatever shows it (a script, a thread, a log, pytest, a notebook) ends at the user's line. An interrupt that
+comes before a run, or after it, is a CellCancelled as one that ends a run.
 ``MATNB_FULL_TRACEBACK=1`` leaves them in, for work on matnb and for debuggers.
 """
 
@@ -28,7 +29,7 @@ from matnb.calls.frames import (
     without_own_above_users,
 )
 from matnb.config import shows_full_tracebacks
-from matnb.errors import MatnbError, no_attribute
+from matnb.errors import CellCancelled, MatnbError, no_attribute
 from matnb.lazy.registry import FUNCTIONS
 
 _OWN = __name__.partition(".")[0]
@@ -37,7 +38,7 @@ _IS_DOOR = "__matnb_door__"  # on what is a door already
 _LEFT_ALONE = frozenset(
     f"__{name}__"
     for name in (
-        "new", "del", "repr", "hash", "reduce", "reduce_ex", "getstate", "setstate", "init_subclass", "dir",
+        "new", "del", "hash", "reduce", "reduce_ex", "getstate", "setstate", "init_subclass", "dir",
         "class_getitem", "set_name", "subclasshook", "instancecheck", "subclasscheck", "post_init", "sizeof",
     )
 )  # fmt: skip
@@ -95,6 +96,8 @@ def _is_matnbs(one: Any) -> bool:
 
 
 def _is_public(name: str) -> bool:
+    if name.startswith("_repr_") and name.endswith("_"):
+        return True  # IPython asks for it
     return not name.startswith("_") or (name.endswith("__") and name not in _LEFT_ALONE)
 
 
@@ -167,11 +170,14 @@ def _leave(
     caller = sys._getframe(1).f_back
     if caller is not None and is_own(caller):
         return None  # who called will see to it
-    other = None
+    other: MatnbError | CellCancelled | None = None
     if type(error) in OF_ARGUMENTS and users_part(error.__traceback__) is None:
         other = argument_error(error, function, args, kwargs)
     if other is None:
         _shorten(error)
+    if type(error) is KeyboardInterrupt:
+        other = CellCancelled("interrupted; finished results are kept")
+        other.__cause__ = error
     return other
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import pickle
+import signal
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import matnb as mn
 from matnb.calls.boundary import guard, whole_traceback
@@ -101,6 +106,77 @@ def test_the_whole_of_an_error_that_went_through_a_users_function_is_whole() -> 
     whole = [frame.name for frame in traceback.extract_tb(whole_traceback(caught.value))]
     assert whole.index("iterate") < whole.index("misfits") < whole.index("__matmul__")
     assert whole.count("misfits") == 1
+
+
+class Interrupted:
+    """Of a user's: it is interrupted while matnb takes its values."""
+
+    def __array__(self, *_: object, **__: object) -> np.ndarray:
+        raise KeyboardInterrupt
+
+
+def num_entered(call: Callable[[], object], at: int) -> int:
+    """Call something, interrupted when matnb enters its so manieth function; how many it had entered then."""
+    count = 0
+
+    def enter(frame: FrameType, event: str, _: object) -> None:
+        nonlocal count
+        is_own = str(frame.f_globals.get("__name__")).startswith("matnb.")
+        # At the boundary's own function the call has not begun.
+        if event == "call" and is_own and not frame.f_code.co_filename.endswith("boundary.py"):
+            count += 1
+            if count == at:
+                sys.setprofile(None)
+                signal.raise_signal(signal.SIGINT)
+
+    sys.setprofile(enter)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+MATRIX = sp.csr_array(np.diag([1.0, 2.0, 3.0]))
+INTERRUPTED = {
+    "recording": lambda: np.sqrt(mn.asarray(MATRIX) * 2),
+    "compute": lambda: (mn.asarray(MATRIX) * 2).compute(),
+    "eigsh": lambda: mn.linalg.eigsh(mn.asarray(MATRIX), k=1),
+    "repr": lambda: repr(mn.asarray(MATRIX)),
+    "html": lambda: mn.asarray(MATRIX)._repr_mimebundle_(),
+}
+
+
+def test_an_interrupt_before_or_after_a_run_is_one_like_all_others() -> None:
+    with pytest.raises(KeyboardInterrupt) as caught:
+        mn.asarray(Interrupted())
+    assert isinstance(caught.value, mn.CellCancelled)
+    assert of_matnb(caught.value) == []
+    cause = caught.value.__cause__
+    assert cause is not None
+    assert frames(cause) == ["__array__"]
+
+
+@pytest.mark.parametrize("name", INTERRUPTED)
+def test_an_interrupt_at_any_moment_of_a_call_is_one_like_all_others(name: str) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    found: list[BaseException] = []
+    try:
+        num_moments = num_entered(INTERRUPTED[name], -1)
+        for number in range(1, num_moments, max(1, num_moments // 40)):
+            try:
+                num_entered(INTERRUPTED[name], number)
+            except KeyboardInterrupt as error:
+                found.append(error)
+            else:
+                with contextlib.suppress(KeyboardInterrupt):
+                    time.sleep(0.1)  # one that came in a destructor is sent again
+        INTERRUPTED[name]()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    bare = [error for error in found if not isinstance(error, mn.CellCancelled)]
+    assert not bare, traceback.extract_tb(whole_traceback(bare[0]))[-1]
+    assert len(found) > 5
 
 
 def test_an_error_goes_to_another_process_without_frames() -> None:

@@ -21,6 +21,8 @@ import scipy.sparse as sp
 import sparse
 
 import matnb as mn
+from matnb.calls.boundary import whole_traceback
+from matnb.calls.frames import passes_through_own
 
 AIMED_SECONDS = 5e-3  # an interrupt of less may strike the timer's own start
 N = 400
@@ -115,19 +117,20 @@ CALLS: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
 
 def called(name: str, seconds: float | None) -> dict[str, object]:
     call, oracle = CALLS[name]
-    outcome = "returned"
-    if seconds is not None:
-        timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
-    begin = time.perf_counter()
+    outcome, begin = "returned", time.perf_counter()
     try:
+        if seconds is not None:
+            timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+            timer.start()
+            begin = time.perf_counter()
         call()
         taken = time.perf_counter() - begin
         if seconds is not None:
             timer.cancel()
     except KeyboardInterrupt as error:
         taken = time.perf_counter() - begin
-        outcome = type(error).__name__
+        is_matnbs = isinstance(error, mn.CellCancelled) or passes_through_own(whole_traceback(error))
+        outcome = type(error).__name__ if is_matnbs else "between calls"
     except Exception as error:  # whatever it is stands in the line that is printed
         taken = time.perf_counter() - begin
         outcome = f"{type(error).__name__}: {error}"

@@ -37,8 +37,9 @@ def check(name: str, num_moments: int) -> None:
     assert (undisturbed["outcome"], undisturbed["right"]) == ("returned", True), undisturbed
     assert len(interrupted) == num_moments or undisturbed["seconds"] <= AIMED_SECONDS
     for found in interrupted:
-        # One that comes when the call has just returned has nothing to end.
-        assert found["outcome"] in ("CellCancelled", "returned"), found
+        # One that comes when the call has just returned has nothing to end, nor one between calls: it strikes
+        # what the test itself does to a value.
+        assert found["outcome"] in ("CellCancelled", "returned", "between calls"), found
         assert found["right"], found
         assert found["seconds"] < found["moment"] + OBEYED_SECONDS, found
 

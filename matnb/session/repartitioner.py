@@ -326,7 +326,7 @@ class Repartitioner:
     def _looked(
         self, node: Expr, entry: Entry, kernels: Sequence[Run], sizes: Sequence[int], what: str
     ) -> list[Integers]:
-        """Return what a kernel gives of each block, of at most ``sizes`` bytes; ``what`` is the name of the tasks."""
+        """Return what a kernel gives of each block, of at most ``sizes`` bytes; ``what`` names its tasks."""
         writer, given = self._writer({node: entry})
         array, keys = writer.registers[node], []
         for slot, owner, kernel, size in zip(array.keys, array.layout.owners, kernels, sizes, strict=True):

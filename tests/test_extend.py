@@ -224,7 +224,7 @@ def test_settle_is_given_a_dtype():
         def __post_init__(self) -> None:
             self.settle((3,), "f8", False)  # type: ignore[arg-type]
 
-    with pytest.raises(DTypeError, match=r"Texts: settle was given the dtype 'f8'; give np.dtype"):
+    with pytest.raises(DTypeError, match=r"Texts: settle got the dtype 'f8'; give np.dtype"):
         Texts()
 
 

@@ -92,9 +92,7 @@ class Expr(metaclass=InterningType):
             The fields that are expressions, in their order, and last those of a tuple of them.
         """
         if not isinstance(dtype, np.dtype):
-            raise DTypeError(
-                f"{type(self).__name__}: settle was given the dtype {dtype!r}; give np.dtype(...)"
-            )
+            raise DTypeError(f"{type(self).__name__}: settle got the dtype {dtype!r}; give np.dtype(...)")
         if sparse:
             check_lengths(shape)
         own = self.__dict__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -293,7 +294,8 @@ class Repartitioner:
             On an interrupt.
         """
         kernels = [Run(entry_profile, (_PROFILE_PARTS,))] * len(entry.stored.keys)
-        return _joined(self._looked(node, entry, kernels, "profile"))
+        sizes = [32 * _PROFILE_PARTS] * len(kernels)  # two numbers for each of at most twice as many places
+        return _joined(self._looked(node, entry, kernels, sizes, "profile"))
 
     def histogram(self, node: Expr, entry: Entry) -> tuple[Floats, tuple[Integers, Integers]]:
         """Count the entries of a stored matrix in bins of both axes; errors as of :meth:`profile`.
@@ -305,7 +307,7 @@ class Repartitioner:
         cuts = entry.stored.layout.grid.cuts
         bins = [regular_cuts(length, _HISTOGRAM_BINS) for length in node.shape]
         edges = [np.unique([*one, *own]).astype(np.int64) for one, own in zip(bins, cuts, strict=True)]
-        places, kernels = [], []
+        places, kernels, sizes = [], [], []
         for region in entry.stored.layout.grid.regions():
             found = [np.searchsorted(one, part).tolist() for one, part in zip(edges, region, strict=True)]
             places.append(tuple(slice(low, high) for low, high in found))
@@ -314,19 +316,23 @@ class Repartitioner:
                 for one, (low, high) in zip(edges, found, strict=True)
             ]
             kernels.append(Run(entry_counts, tuple(local)))
+            sizes.append(8 * math.prod(high - low for low, high in found))
         counts = np.zeros([len(one) - 1 for one in edges])
-        for place, part in zip(places, self._looked(node, entry, kernels, "histogram"), strict=True):
+        parts = self._looked(node, entry, kernels, sizes, "histogram")
+        for place, part in zip(places, parts, strict=True):
             counts[place] = part
         return counts, (edges[0], edges[1])
 
-    def _looked(self, node: Expr, entry: Entry, kernels: Sequence[Run], what: str) -> list[Integers]:
-        """Return the numbers that a kernel gives for each block; ``what`` names its tasks."""
+    def _looked(
+        self, node: Expr, entry: Entry, kernels: Sequence[Run], sizes: Sequence[int], what: str
+    ) -> list[Integers]:
+        """Return what a kernel gives of each block, of at most ``sizes`` bytes; ``what`` names its tasks."""
         writer, given = self._writer({node: entry})
         array, keys = writer.registers[node], []
-        for slot, owner, kernel in zip(array.keys, array.layout.owners, kernels, strict=True):
+        for slot, owner, kernel, size in zip(array.keys, array.layout.owners, kernels, sizes, strict=True):
             task = TaskWriter()
             task.do(kernel, task.read(slot))
-            keys.append(writer.add(task, owner, Kind(what, shown=EXCHANGE), 32 * _PROFILE_PARTS, node))
+            keys.append(writer.add(task, owner, Kind(what, shown=EXCHANGE), size, node))
         with raised_in_cell((), ()):
             found = self._engine.run(writer.plan(()), given, keys).fetched
         return [found[key].values for key in keys]

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
-from matnb.backend.tasks.executor import PreparedTask, StepMemory, execute, in_turn
+from matnb.backend.tasks.executor import PreparedTask, StepMemory, _cuts, execute, in_turn
 from matnb.blocks.formats import Dense
 from matnb.errors import IndexingError
 from matnb.program.operators import Fill, GatherAt, JoinWindow, PutAt, PutEachAt, PutWindow, TakeWindow
@@ -176,3 +176,16 @@ def test_an_array_is_filled_from_as_many_values_as_it_has_parts() -> None:
     np.testing.assert_array_equal(execute(fill, parts).values, [0, 1, 0, 1, 2])
     with pytest.raises(ValueError, match="shorter"):
         execute(fill, parts[:1])  # whose rest would be whatever was in the memory
+
+
+@pytest.mark.parametrize("start", [0, 5, 63, 64, 1000])
+@pytest.mark.parametrize(("begin", "end"), [(0, 1000), (37, 500), (64, 191), (0, 128)])
+def test_parts_of_a_sum_begin_where_its_leaves_do(begin: int, end: int, start: int) -> None:
+    size = 64
+    cuts = _cuts(begin, end, size, start)
+    assert (cuts[0], cuts[-1]) == (begin, end)
+    assert all((start + one) % size == 0 for one in cuts[1:-1])
+    lengths = np.diff(cuts)
+    assert lengths.min() > 0
+    assert lengths.max() <= 2 * size
+    assert set(lengths[1:-1]) <= {size}

@@ -85,6 +85,21 @@ def values_of(outcome: Any) -> list[float]:
     return [float((one.block if isinstance(one, LocalBlock) else one.result()).values[0]) for one in kept]
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, concurrent.futures.CancelledError])
+def test_nobody_answers_where_a_second_interrupt_or_a_broken_line_ends_the_asking(
+    cluster: DaskCluster, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+):
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    engine = engine_on(cluster, gangs.Relay(1))
+    with monkeypatch.context() as while_broken:
+        while_broken.setattr(cluster.client, "sync", fails)
+        assert engine._tell(["tcp://127.0.0.1:1"], "kept", epoch=1) == {}
+    assert engine._tell([], "kept", epoch=1) == {}
+    engine.close()
+
+
 def test_members_run_a_program_and_leave_nothing(cluster: DaskCluster):
     num_members = len(cluster.alive())
     engine = engine_on(cluster, gangs.Relay(5, length=1000))

@@ -263,6 +263,17 @@ def test_a_worker_that_becomes_slow_is_seen_within_three_iterations(before: int)
     assert loads.speeds([0, 1]) == pytest.approx({0: 1.0, 1: 1.0})
 
 
+def test_two_reports_that_are_off_alike_make_a_change_once_two_came_before() -> None:
+    loads = following()
+    for iteration in range(2):
+        report(loads, iteration, (1, 2, 3, 4))
+    report(loads, 2, (1, 2, 6, 8))
+    assert loads.speeds([0, 1]) == {0: 1.0, 1: 1.0}
+    report(loads, 3, (1, 2, 6, 8))
+    assert loads.speeds([0, 1]) == pytest.approx({0: 1.0, 1: 0.5})
+    assert loads.block_seconds() == (1, 2, 6, 8)
+
+
 def test_what_all_workers_have_in_common_is_the_work() -> None:
     loads = following()
     for iteration in range(5):

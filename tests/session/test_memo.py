@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +17,10 @@ from ways import WAYS, going
 
 import matnb as mn
 from matnb.backend import kept
+from matnb.config import Config
 from matnb.events import LoopFinished, RunFinished
 from matnb.lazy.recording import recording
+from matnb.session.planning import Planner
 
 N = 50_000
 
@@ -284,3 +288,15 @@ def test_it_can_be_off() -> None:
         float(total)
         assert tasks() == 0  # its handle is there
     mn.stop()
+
+
+@pytest.mark.parametrize(
+    ("limits", "budget"), [((40, 60), 50), ((400, 400), 90), ((40, 0), 90), ((0, 0), 90), ((), 90)]
+)
+def test_its_budget_is_at_most_half_of_what_workers_with_a_limit_have(
+    limits: tuple[int, ...], budget: int
+) -> None:
+    workers = {number: SimpleNamespace(memory_limit_bytes=limit) for number, limit in enumerate(limits)}
+    cluster: Any = SimpleNamespace(workers=workers, alive=lambda: [*workers])
+    store: Any = None  # which has no part in it
+    assert Planner(Config(memo_bytes=90), cluster, store).memo_bytes == budget

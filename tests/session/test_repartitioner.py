@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -281,6 +282,26 @@ def test_a_histogram_is_that_of_the_whole_matrix(session: mn.session.Session) ->
     for row, (top, bottom) in enumerate(pairwise(edges[0])):
         for column, (left, right) in enumerate(pairwise(edges[1])):
             assert counts[row, column] == stored[top:bottom, left:right].sum()
+
+
+def test_what_is_counted_of_a_block_takes_no_more_than_its_plan_says(
+    session: mn.session.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = sp.random_array((3000, 400), density=0.01, rng=np.random.default_rng(1), format="csr")
+    a = mn.asarray(counts, blocks=[2, 1]).persist()
+    looking = repartitioner(session)
+    run, sizes = looking._engine.run, list[tuple[int, int]]()
+
+    def noted(plan: Plan, *rest: Any, **named: Any) -> Outcome:
+        done = run(plan, *rest, **named)
+        sizes.extend((done.fetched[key].nbytes, plan.sizes[key]) for key in done.fetched)
+        return done
+
+    monkeypatch.setattr(looking._engine, "run", noted)
+    looking.profile(a.expression, entry_of(session, a))
+    looking.histogram(a.expression, entry_of(session, a))
+    assert len(sizes) == 4
+    assert all(0.4 * most <= made <= most for made, most in sizes), sizes
 
 
 @pytest.mark.cluster

@@ -31,7 +31,7 @@ from harness.statistics import duration, ratio_of
 BENCHMARKS = Path(__file__).parent
 ROUNDS = 5
 # By what was timed: the wall seconds of one process and its seconds of processors.
-SourceFacts = Mapping[str, tuple[float, float]]
+Timings = Mapping[str, tuple[float, float]]
 
 
 def run_python(checkout: Path, arguments: Sequence[str]) -> str:
@@ -57,13 +57,13 @@ def check_checkout(checkout: Path) -> None:
         raise SystemExit(f"{checkout} has no matnb: Python finds that of {found.parent}")
 
 
-def run_snippet(checkout: Path, name: str) -> SourceFacts:
+def run_snippet(checkout: Path, name: str) -> Timings:
     """Return what one snippet takes in a fresh process."""
     told = json.loads(run_python(checkout, ["-m", "harness.snippets", name]))
     return {name: tuple(told["seconds"])}
 
 
-def run_benchmark(checkout: Path, name: str, options: Sequence[str]) -> SourceFacts:
+def run_benchmark(checkout: Path, name: str, options: Sequence[str]) -> Timings:
     """Return what matnb takes for each claim of a benchmark, by medians, in a fresh process."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "found.jsonl"
@@ -79,7 +79,7 @@ def run_benchmark(checkout: Path, name: str, options: Sequence[str]) -> SourceFa
 
 
 def alternated(
-    run: Callable[[Path], SourceFacts], this: Path, other: Path, rounds: int
+    run: Callable[[Path], Timings], this: Path, other: Path, rounds: int
 ) -> dict[str, dict[Path, list[tuple[float, float]]]]:
     """Return by name and checkout what every round found; which goes first changes from round to round."""
     found: dict[str, dict[Path, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 import time
@@ -158,6 +159,30 @@ def test_a_connection_that_breaks_again_while_it_is_mended_is_waited_for(
         assert cell(a, b, 3) == pytest.approx(values(3))
         assert (num_broken, cluster.num_breaks) == (2, 3)
         assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("is_mended", [True, False])
+def test_a_connection_that_breaks_while_the_scheduler_answers_is_waited_for(is_mended: bool) -> None:
+    with in_this_process(0) as theirs, mn.connect(theirs.scheduler_address, timeout_seconds=20) as session:
+        a, b = stored()
+        cluster, client = session.cluster, session.cluster.client
+        usual, num_broken = theirs.scheduler.handlers["identity"], 0
+
+        async def broken(**options: object) -> object:
+            nonlocal num_broken
+            if num_broken < 2 and client.status == "running":  # it is asked as the client connects, too
+                num_broken += 1
+                client.loop.add_callback(client.scheduler_comm.comm.abort)
+                await asyncio.sleep(0.2)
+            return usual(**options)
+
+        if is_mended:  # it breaks as what is mended after another break is looked at
+            client.loop.add_callback(client.scheduler_comm.comm.abort)
+            wait_until(lambda: cluster.num_breaks == 1)
+        theirs.scheduler.handlers["identity"] = broken
+        cluster.refresh()
+        assert (num_broken, cluster.num_breaks) == (2, 2 + is_mended)
+        assert cell(a, b, 3) == pytest.approx(values(3))
 
 
 def test_whatever_goes_wrong_while_it_connects_again_it_is_tried_again(

@@ -261,8 +261,16 @@ class DaskCluster:
         if self._closed:
             raise ClusterError(f"{self.description}: closed")
         with self._refreshing:
-            self._mend()
-            self._refresh()
+            deadline = time.monotonic() + self.patience_seconds
+            while True:
+                self._mend(deadline)
+                num_breaks = self.num_breaks
+                try:
+                    return self._refresh()
+                except ClusterError:
+                    time.sleep(_LOOK_SECONDS)  # by then it is known whether the connection has broken
+                    if num_breaks == self.num_breaks or time.monotonic() > deadline:
+                        raise
 
     def refresh_if_changed(self, waits: bool = False) -> None:
         """Ask the scheduler who is there, if a worker has come since it was last asked.
@@ -422,23 +430,21 @@ class DaskCluster:
             self._broken_at = time.monotonic()
             self._has_newcomers = True
 
-    def _mend(self) -> None:
+    def _mend(self, deadline: float) -> None:
         # After a break: waits until the client has connected again, and puts there what it had put there.
         if self.owned:
             return
-        deadline = time.monotonic() + self.patience_seconds
         while self._num_mended != self.num_breaks or self.client.status == "connecting":
             num_breaks = self.num_breaks
             if self.client.status == "running":
                 try:
                     self._mend_now()
+                    self._num_mended = num_breaks
+                    continue
                 except VersionMismatchError:
                     raise
                 except (*BROKEN, AttributeError, ClusterError):
                     pass  # the connection has broken again, or will have, or the scheduler has no time
-                else:
-                    self._num_mended = num_breaks
-                    continue
             elif self.client.status != "connecting":
                 if self.client.refusal is not None:
                     raise VersionMismatchError(str(self.client.refusal))
@@ -550,11 +556,8 @@ class DaskCluster:
             answer = self.client.sync(ask, callback_timeout=timeout_seconds)
         except (*BROKEN, AttributeError) as error:  # a client that closed has None for its scheduler
             raise self._no_answer(error) from error
-        known = [item for item in answer.items() if item[1]["status"] in _USABLE]
-        known.sort(key=lambda item: (_natural(str(item[1]["name"])), _natural(item[0])))
         has_starting = any(each["status"] == "init" for each in answer.values())
-        usable = {address: _worker_info(address, each, self.in_process) for address, each in known}
-        return usable, answer.keys(), has_starting
+        return _usable(answer, self.in_process), answer.keys(), has_starting
 
 
 def start(config: Config) -> DaskCluster:
@@ -702,6 +705,12 @@ def workers_apart(cluster: DaskCluster) -> dict[tuple[str, str], str]:
 
 def _seconds_until(deadline: float) -> float:
     return max(_LEAST_SECONDS, deadline - time.monotonic())
+
+
+def _usable(answer: dict[str, dict[str, Any]], in_process: bool) -> dict[str, WorkerInfo]:
+    known = [item for item in answer.items() if item[1]["status"] in _USABLE]
+    known.sort(key=lambda item: (_natural(str(item[1]["name"])), _natural(item[0])))
+    return {address: _worker_info(address, each, in_process) for address, each in known}
 
 
 def _worker_info(address: str, identity: dict[str, Any], in_process: bool) -> WorkerInfo:

@@ -42,6 +42,7 @@ from matnb.session.session import Session
 PROJECT = Path(__file__).parents[1]
 OUTER_TEMPORARY = pytest.StashKey[tuple[str | None, str]]()
 METHOD = "distributed.worker.multiprocessing-method"
+WRITTEN_TO = pytest.StashKey[Path | None]()
 FROM_WIDER_FIXTURES = pytest.StashKey[set[leaks.Belonging]]()
 
 # Kernels compile on first use, so one example may take seconds: no deadline. In CI every run draws the
@@ -56,6 +57,8 @@ FORKED_FROM = ["distributed", "matnb", "matnb.backend.gang.performer", "matnb.ba
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    wanted = os.environ.pop("TEST_DURATIONS", None)  # of this run, and of none that a test starts
+    config.stash[WRITTEN_TO] = None if wanted is None else Path(wanted).absolute()
     compiled.compile_always()  # what NumPy does before is tested by laws/test_before_compiling.py
     gc.set_threshold(20_000, 20, 20)  # the collector took a tenth of the time; tests that need it call it
     multiprocessing.get_context("forkserver").set_forkserver_preload(FORKED_FROM)
@@ -82,9 +85,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
-    if "TEST_DURATIONS" in os.environ:
+    if (path := terminalreporter.config.stash[WRITTEN_TO]) is not None:
         timed = [one for name in ("", "passed", "failed") for one in terminalreporter.stats.get(name, ())]
-        durations.write_durations(timed, Path(os.environ["TEST_DURATIONS"]))
+        durations.write_durations(timed, path)
     counts = Counter[str]()
     for report in reports:
         counts.update(dict(report.user_properties).get("habits", {}))

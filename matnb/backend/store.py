@@ -321,7 +321,7 @@ class Store:
         return entry not in self._idle
 
     def trim(self, budget_bytes: int, needed: Collection[Expr] = ()) -> None:
-        """Evict arrays to meet a budget: idle ones first, then those cheapest to recompute per byte.
+        """Evict arrays to meet a budget: idle ones first; of these and of others the cheapest per byte.
 
         Those of expressions that are ``needed`` stay.
         """
@@ -376,7 +376,7 @@ class Store:
             return _with_bytes({}, self._staying(needed))
 
     def drop_idle(self, needed: Collection[Expr]) -> None:
-        """Evict every array without a handle, unless its expression is needed."""
+        """Evict every array without a handle, unless it is needed or is never evicted."""
         with self._lock:
             for entry in self._idle.difference(self._staying(needed)):
                 self._drop(entry)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class MethodRegistry(Registry[str, Callable[..., object]]):
-    """Methods by name, but those that every DistArray has."""
+    """Methods by name; a name that every DistArray has is refused."""
 
     taken: frozenset[str] = frozenset()
 
@@ -23,7 +23,7 @@ class MethodRegistry(Registry[str, Callable[..., object]]):
         Raises
         ------
         OptionError
-            Where another definition has the name, or every DistArray.
+            If another definition, or every DistArray, has the name.
         """
         if key in self.taken:
             raise OptionError(f"every DistArray has {key!r}: give {name_and_place(value)} another name")
@@ -48,7 +48,7 @@ def implements(*functions: Any) -> Callable[[_Function], _Function]:
     def register(function: _Function) -> _Function:
         for one in functions:
             if not callable(one):
-                raise OptionError(f"@implements: {one!r} is no function of NumPy's")
+                raise OptionError(f"@implements: {one!r} is not callable")
             FUNCTIONS[one] = function
         if function.__doc__ is None:  # made for one of many similar functions, whose name it takes
             function.__name__ = function.__qualname__ = functions[0].__name__

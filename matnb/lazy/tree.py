@@ -61,7 +61,7 @@ def register_container(
     Raises
     ------
     OptionError
-        Where the type is registered with other functions, elsewhere, or is none.
+        Where the type is registered with other functions, elsewhere, or ``kind`` is not a type.
     """
     if not isinstance(kind, type):
         raise OptionError(f"register_container: {kind!r} is no type")
@@ -158,7 +158,7 @@ def flatten(value: object, like: TreeDef = LEAF) -> tuple[list[Any], TreeDef]:
 
 def _flattened(container: Container, value: object) -> tuple[Sequence[object], Any]:
     match container.flatten(value):
-        case ((tuple() | list()) as children, structure):
+        case (Sequence() as children, structure) if not isinstance(children, str):
             return children, structure
         case found:
             raise OptionError(

@@ -184,7 +184,7 @@ class CachedPlan:
         is_there
             Of expressions that passes make, those that are stored.
         chooses
-            Makes the choice of a Scattering from operand, entries and width.
+            Makes the choice of a ScatterChoice from operand, entries and width.
 
         Raises
         ------

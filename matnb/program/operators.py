@@ -111,7 +111,7 @@ class MaskedMultiply:
 
 @dataclass(frozen=True)
 class MaskedSum:
-    """The sum along each row of what MultiplyMasked would store, in columns of length 1."""
+    """The sum along each row of what MaskedMultiply would store, in columns of length 1."""
 
     semiring: str
     dtype: np.dtype

@@ -295,10 +295,10 @@ class Runner:
             node: plan.outputs[became].keys for node, became in optimized.items() if became in plan.outputs
         }
         self.log.measures.note(plan.stages, outcome.timed, made_in, plan.tasks)
-        self.listeners.note(plan, outcome.timed)
         for operand in plan.scattered:
             self.planner.num_scattered[operand] = self.planner.num_scattered.get(operand, 0) + 1
         self.balancer.note_run(plan, outcome.timed)
+        self.listeners.note(plan, outcome.timed)
         return outcome
 
     def _counted(self, plan: Plan) -> list[Expr]:

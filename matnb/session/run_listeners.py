@@ -12,11 +12,11 @@ from matnb.events import TaskTimed
 from matnb.expr.nodes import Expr
 from matnb.pictures.facts import HistorySection
 from matnb.program.plan import Plan, StoredArray, Workers
-from matnb.registration import Registry, name_and_place
+from matnb.registration import Registry, is_foreign, name_and_place
 
 
 class RunListener(Protocol):
-    """Notified about each run of a session that is no loop or branch."""
+    """Notified about each run of a session, except loops and branches."""
 
     def note(self, plan: Plan, timed: Sequence[TaskTimed]) -> None:
         """Take what a run's tasks took."""
@@ -74,7 +74,10 @@ class RunListeners(dict[str, RunListener]):
         found = []
         for name, listener in tuple(self.items()):
             with self._leaving_out(name):
-                found.append(listener.section(measured))
+                section = listener.section(measured)
+                if section is not None and not isinstance(section, HistorySection):
+                    raise TypeError(f"section() returned {type(section).__name__}, not a HistorySection")
+                found.append(section)
         return tuple(one for one in found if one is not None)
 
     @contextmanager
@@ -82,6 +85,9 @@ class RunListeners(dict[str, RunListener]):
         try:
             yield
         except Exception as error:  # whatever another package raises, the user's run goes on
+            made_by = MAKERS.get(name) or type(self[name])
+            if not is_foreign(made_by):
+                raise
             self.pop(name, None)
-            place = name_and_place(MAKERS[name])
-            warn(f"the listener {name!r}, {place}, is left out: {type(error).__name__}: {error}")
+            text = f"{type(error).__name__}: {error}"
+            warn(f"the listener {name!r}, {name_and_place(made_by)}, is left out: {text}")

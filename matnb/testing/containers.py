@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from matnb.errors import MatnbError
 from matnb.lazy.array import DistArray
 from matnb.lazy.creation import asarray
@@ -14,7 +12,7 @@ from matnb.lazy.handles import expression_of
 from matnb.lazy.loop import cond, iterate
 from matnb.lazy.tree import LEAF, flatten, unflatten
 from matnb.ops.interpret import interpret
-from matnb.testing.expectations import expect, expect_error
+from matnb.testing.expectations import expect, expect_error, expect_same
 
 
 class ContainerTests:
@@ -72,7 +70,7 @@ class ContainerTests:
                 same, other = flatten(found)
                 expect(other == structure, f"{structure} came out as {other}")
                 for leaf, one in zip(same, leaves, strict=True):
-                    np.testing.assert_array_equal(_value(leaf), _value(one), err_msg=str(structure))
+                    expect_same(_value(leaf), _value(one), 0.0, str(structure))
 
     def _values(self) -> list[Any]:
         values = list(self.values())
@@ -89,5 +87,5 @@ def _is_one(one: object, other: object) -> bool:
     return one is other
 
 
-def _value(leaf: object) -> object:
+def _value(leaf: object) -> Any:
     return interpret(expression_of(leaf if isinstance(leaf, DistArray) else asarray(leaf)))

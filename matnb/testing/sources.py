@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -79,14 +80,12 @@ class SourceTests:
             expect(one.estimated_entries() >= 0, f"{path.name}: estimated_entries is below 0")
 
     def test_its_identity_changes_with_the_file(self) -> None:
-        """A file that was written again with another content has another identity."""
+        """A file that was written again has another identity, with the same content, too."""
         for example, path in self._files():
             before = open_source(path, **example.options).identity()
-            path.write_bytes(example.content + b"\n")
-            try:
-                after = open_source(path, **example.options).identity()
-            except MatnbError:
-                continue  # which is told, too
+            path.write_bytes(example.content)
+            os.utime(path, ns=(0, 10**9))
+            after = open_source(path, **example.options).identity()
             expect(before != after, f"{path.name}: the identity leaves out the file: add *file.identity")
 
     def test_a_file_that_ends_early_is_read_or_refused(self) -> None:

@@ -116,7 +116,7 @@ class Interrupted:
 
 
 def num_entered(call: Callable[[], object], at: int) -> int:
-    """Call something, interrupted when matnb enters its so manieth function; how many it had entered then."""
+    """Call something, interrupted when matnb enters its n-th function; how many it had entered then."""
     count = 0
 
     def enter(frame: FrameType, event: str, _: object) -> None:

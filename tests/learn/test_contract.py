@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ X = np.random.default_rng(0).normal(size=(36, 4))
 NUMBERS = X @ [1.0, -2.0, 0.5, 3.0] + 1.0
 CLASSES = (NUMBERS > 1).astype(np.int64)
 COUNTS = np.random.default_rng(5).poisson(2.0, (36, 4)).astype(float)
+pytestmark = pytest.mark.session("two workers")
 Make = Callable[[], Any]
 learn = mn.learn
 SGD: dict[str, Any] = {"max_iter": 2, "tol": None, "random_state": 0}
@@ -43,13 +44,6 @@ TAUGHT: dict[str, tuple[Make, np.ndarray, np.ndarray | None]] = {
     "SGDRegressor": (lambda: learn.SGDRegressor(**SGD), X, NUMBERS),
     "NearestNeighbors": (lambda: learn.NearestNeighbors(), X, None),
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreter() -> Iterator[None]:
-    with mn.start(engine="interpret"):
-        yield
-    mn.stop()
 
 
 @pytest.mark.filterwarnings("ignore::matnb.errors.ConvergenceWarning")

@@ -11,13 +11,16 @@ import numpy as np
 import pytest
 
 import matnb as mn
+from matnb import passes
 from matnb.extend import (
     Block,
     Dense,
     Expr,
+    ExprGraph,
     File,
     Kind,
     PlanWriter,
+    Rewritten,
     Run,
     Value,
     WholeFile,
@@ -27,6 +30,8 @@ from matnb.extend import (
     means,
     reader,
     register_container,
+    register_pass,
+    rewrite,
     to_numpy,
     wrap,
 )
@@ -139,6 +144,15 @@ def test_an_operation_that_is_wrong_in_one_way(how: str):
     assert words.lower() in found[name].lower(), found
 
 
+def test_a_pass_that_changes_the_meaning_is_noticed(monkeypatch: pytest.MonkeyPatch):
+    def wrong(graph: ExprGraph) -> Rewritten:
+        return rewrite(graph, lambda node: node.operand if isinstance(node, Twice) else None)
+
+    monkeypatch.setattr(passes, "PASSES", [*passes.PASSES])
+    register_pass("wrong", wrong, after="identities", because="of a test")
+    assert "after all passes" in noticed(TwiceTests())["test_passes_keep_what_it_means"]
+
+
 # A container.
 
 
@@ -220,6 +234,20 @@ def open_doubling(file: File) -> WholeFile:
     return WholeFile(source.kind, file, source.shape, source.dtype, numbers, (2,))
 
 
+def lenient(stream: Any, factor: int) -> np.ndarray:
+    return np.array([float(one) if one.isdigit() else 0.0 for one in stream.read().decode().split()])
+
+
+def open_lenient(file: File) -> WholeFile:
+    source = careless(file)
+    return WholeFile(source.kind, file, source.shape, source.dtype, lenient, (1,))
+
+
+def open_anew(file: File) -> WholeFile:
+    source = careless(file)
+    return WholeFile(f"opened {next(counted)}", file, source.shape, source.dtype, numbers, (1,))
+
+
 class NumberTests(SourceTests):
     kind = "numbers"
 
@@ -233,6 +261,8 @@ class NumberTests(SourceTests):
 SOURCES: dict[str, tuple[Callable[..., Any], str, str]] = {
     "values": (open_doubling, "test_any_pieces_and_cuts_give_the_array", "a.numbers in 1 pieces"),
     "identity": (open_forgetful, "test_its_identity_changes_with_the_file", "leaves out the file"),
+    "bad files": (open_lenient, "test_bad_files_say_what_is_wrong", "is read, though it is bad"),
+    "opened anew": (open_anew, "test_a_source_is_a_value", "opened twice, sources differ"),
 }
 
 
@@ -272,7 +302,9 @@ class Middle:
         X = mn.asarray(X)
         self.middle_ = np.asarray(X.mean(axis=0))
         if self.how == "cuts":
-            self.middle_ = np.asarray(X[: len(X.blocks) if hasattr(X, "blocks") else 1].sum(axis=0))
+            layout = X.persist().layout
+            assert layout is not None
+            self.middle_ = np.asarray(X[: layout.grid.cuts[0][1]].mean(axis=0))
         if self.how == "names":
             self.middle = self.middle_
         if self.how == "data" and isinstance(given, np.ndarray):
@@ -316,6 +348,7 @@ ESTIMATORS = {
     "columns": ("test_other_columns_are_refused", "refuse them"),
     "eager": ("test_results_have_a_row_for_each_row", "returns ndarray, not a DistArray"),
     "rows": ("test_results_have_a_row_for_each_row", "returns 3 rows for 12"),
+    "cuts": ("test_any_cuts_teach_the_same", "middle_"),
     "pickle": ("test_it_is_pickled_with_what_it_learned", "pickled: learns"),
 }
 

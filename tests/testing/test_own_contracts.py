@@ -74,7 +74,7 @@ class Pair(NamedTuple):
 class TestTrees(ContainerTests):
     def values(self) -> list[Any]:
         return [
-            {"a": mn.ones(2), "b": [mn.zeros(3)]},
+            {"a": mn.ones(2), "b": [mn.asarray(S)]},
             (mn.ones(2), 1.5),
             Pair(mn.ones(2), {"c": mn.zeros(())}),
         ]

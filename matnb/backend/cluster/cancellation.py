@@ -24,7 +24,7 @@ class _Wish(Enum):
 
 
 class CancelScope:
-    """Who runs something on a cluster, and who of them is asked to end it.
+    """The threads that run something on a cluster, and the cancellation requests for them.
 
     A thread that runs something says so by :meth:`scope`, and looks with :meth:`check` wherever it waits.
     """
@@ -251,7 +251,7 @@ def resend_dropped() -> Callable[[], None]:
     """Have an interrupt that Python drops in a destructor sent again; the returned function ends that.
 
     Handles and Dask's futures go wherever a user's code is, and an interrupt may strike as they do.
-    What runs on workers takes notice itself (:meth:`Stopping.heeding`).
+    What runs on workers takes notice itself (:meth:`CancelScope.heeding`).
     """
     before, is_wanted = sys.unraisablehook, True
 

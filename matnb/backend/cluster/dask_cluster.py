@@ -264,12 +264,11 @@ class DaskCluster:
             deadline = time.monotonic() + self.patience_seconds
             while True:
                 self._mend(deadline)
-                num_breaks = self.num_breaks
                 try:
                     return self._refresh()
                 except ClusterError:
                     time.sleep(_LOOK_SECONDS)  # by then it is known whether the connection has broken
-                    if num_breaks == self.num_breaks or time.monotonic() > deadline:
+                    if self.num_breaks == self._num_mended or time.monotonic() > deadline:
                         raise
 
     def refresh_if_changed(self, waits: bool = False) -> None:

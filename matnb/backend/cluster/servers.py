@@ -259,14 +259,19 @@ class LocalCluster(SpecCluster):  # type: ignore[misc]  # it has no types
         since: dict[Any, float] = {}
         while self.scheduler.status == Status.running and (missing := self._missing()):
             now = time.monotonic()
-            since = {name: since.get(name, now) for name in missing if name in self.workers}
+            is_starting = self._lock.locked()  # some, for the first time or again
+            since = (
+                {}
+                if is_starting
+                else {name: since.get(name, now) for name in missing if name in self.workers}
+            )
             if self._starting is not None and self._starting.done():
                 error = self._starting.exception()
                 self._starting, since = None, {}
                 if error is not None:
                     self.trouble, pause = _reason(error), min(2 * pause, _MOST_PAUSE_SECONDS)
                     waits_until = now + pause
-            if self._starting is None and not self._lock.locked():  # none starts, for the first time or again
+            if self._starting is None and not is_starting:
                 for name in [name for name, first in since.items() if now - first > _REPORT_SECONDS]:
                     await _end(self.workers[name])
                     del since[name]

@@ -80,14 +80,14 @@ class TaskFailed(Exception):  # noqa: N818  carries a worker's error to the room
 
 
 def run(key: Slot, kind: str, run_id: RunId, owner: int, steps: Sequence[Step], *inputs: Any) -> Any:
-    """Run the steps of a task and return the last value, or a Failed."""
+    """Run the steps of a task and return the last value, or a TaskFailure."""
     return _run(key, kind, run_id, owner, PreparedTask(steps, len(inputs)), tuple(map(resolved, inputs)))
 
 
 def run_prepared(
     task: Task, prepared: PreparedTask, run_id: RunId, inputs: Sequence[Any], memory: StepMemory = FRESH
 ) -> Any:
-    """Run a task whose steps are ready, and return its value, or a Failed."""
+    """Run a task whose steps are ready, and return its value, or a TaskFailure."""
     return _run(task.key, task.kind.name, run_id, task.owner, prepared, inputs, memory)
 
 

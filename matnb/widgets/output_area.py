@@ -192,7 +192,7 @@ def close_widgets(widget: Any) -> None:
 
 
 def freeze_open(close_after: float = 0.0) -> None:
-    """Freeze everything that is open; see :meth:`Shown.freeze`."""
+    """Freeze everything that is open; see :meth:`LiveDisplay.freeze`."""
     for shown in list(_open):
         shown.freeze(close_after=close_after)
 

@@ -104,7 +104,7 @@ def plan_view(picture: Picture, shell: Any | None = None) -> PictureBrowser:
 
     Returns
     -------
-    Browsing
+    PictureBrowser
         Its ``close()`` takes the buttons away.
     """
     # What one pass alone left is what all of them did.
@@ -158,7 +158,7 @@ def history_view(view: HistoryView, shell: Any | None = None) -> PictureBrowser:
 
     Returns
     -------
-    Browsing
+    PictureBrowser
         Its ``close()`` takes the slider away.
     """
     shell = output_area.current_shell() if shell is None else shell

@@ -121,8 +121,8 @@ def test_an_interrupt_leaves_a_picture(kernel: WatchedKernel) -> None:
 
 STAYS = """
 import ipywidgets
-from matnb.widgets.output_area import Shown
-shown = Shown(lambda: {"text/plain": "a picture"}, lambda: ipywidgets.HTML("now"))
+from matnb.widgets.output_area import LiveDisplay
+shown = LiveDisplay(lambda: {"text/plain": "a picture"}, lambda: ipywidgets.HTML("now"))
 """
 
 

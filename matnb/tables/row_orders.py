@@ -100,7 +100,7 @@ def of_rows(table: Table, column: Any) -> Any:
     """Remember that a column has a value for each row of a table, in their order, and return it."""
     like = next((one for one in _own(table) if one in _orders), None)
     if like is not None:
-        for one in _expressions(column):
+        for one in _with_order(column):
             _orders[one] = _orders[like]
             if (keys := _orders[like].keys()) is not None:
                 _keys[one] = keys
@@ -111,7 +111,7 @@ def note_given(table: Table, values: Any) -> None:
     """Remember that values which a user gives are rows of a table: equal ones may be a column of another."""
     for order in map(_orders.get, _own(table)):
         if order is not None:
-            order.earlier.difference_update(_expressions(values))
+            order.earlier.difference_update(_with_order(values))
 
 
 def check_order(table: Table, values: Any, what: str) -> None:
@@ -125,7 +125,7 @@ def check_order(table: Table, values: Any, what: str) -> None:
     if not _orders:
         return
     own = _own(table)
-    for node in _rows_of(_expressions(values), len(table), own):
+    for node in _rows_of(_with_order(values), len(table), own):
         other = next((one for one in own if _are_in_other_orders(one, node)), None)
         if other is not None:
             text = (
@@ -167,10 +167,10 @@ def check_rows_of(X: Any, values: Any, what: str) -> None:
     """
     if not _orders:
         return
-    own = _own(X) if hasattr(X, "_key_columns") else _expressions(X)
+    own = _own(X) if hasattr(X, "_key_columns") else _with_order(X)
     if not own:
         return
-    rows, others = ({*_rows_of(one, X.shape[0], ())} for one in (own, _expressions(values)))
+    rows, others = ({*_rows_of(one, X.shape[0], ())} for one in (own, _with_order(values)))
     if not any(one in _orders for one in rows | others):
         return
     pair = next(((one, two) for one in rows for two in others if _are_in_other_orders(one, two)), None)
@@ -242,7 +242,7 @@ def _rows_of(nodes: Iterable[Expr], length: int, own: Iterable[Expr]) -> Iterato
     waiting = [one for one in waiting if one[0] not in own]
     while waiting and len(seen) < most:
         node, axis, is_reversed = waiting.pop()
-        if not is_reversed:
+        if not is_reversed and not _is_constant(node):
             yield node
         if is_reversed or node not in _orders:  # beyond lies another order
             for one, place in _row_by_row(node, axis):
@@ -315,7 +315,7 @@ def _is_of_numbers(places: Expr) -> bool:
 
 
 def _own(table: Table) -> set[Expr]:
-    return {one for column in table.values() for one in _expressions(column)}
+    return {one for column in table.values() for one in _with_order(column)}
 
 
 def _expressions(values: Any) -> set[Expr]:
@@ -323,6 +323,15 @@ def _expressions(values: Any) -> set[Expr]:
         values = (values.codes, values.missing) if values.may_miss else (values.codes,)
     parts = values if isinstance(values, tuple) else (values,)
     return {one.expression for one in parts if isinstance(one, DistArray)}
+
+
+def _with_order(values: Any) -> set[Expr]:
+    return {one for one in _expressions(values) if not _is_constant(one)}
+
+
+def _is_constant(node: Expr) -> bool:
+    # Constants and ranges are the same nodes in all tables, so they are of none: they are taken by position.
+    return isinstance(node, Create) and node.is_cheap
 
 
 def check_length(name: str, length: int, wanted: int) -> None:

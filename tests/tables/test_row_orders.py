@@ -303,3 +303,38 @@ def test_keys_do_not_keep_tables_alive(sales: mn.Table) -> None:
     after = len(row_orders._orders), len(row_orders._keys)
     assert after[0] <= before[0] + 8
     assert after[1] <= before[1] + 8
+
+
+MADE_OF_NOTHING: dict[str, Callable[[], mn.DistArray]] = {
+    "ones": lambda: mn.ones(6),
+    "falses": lambda: mn.zeros(6, bool),
+    "positions": lambda: mn.arange(6),
+    "steps": lambda: mn.linspace(0.0, 1.0, 6),
+}
+FILLED: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "ffill": (lambda s: s.ffill(), lambda s: s.ffill()),
+    "bfill": (lambda s: s.bfill(), lambda s: s.bfill()),
+    "shift": (lambda s: s["v"].shift(1), lambda s: s["v"].shift(1)),
+    "drop_duplicates": (lambda s: s.drop_duplicates(), lambda s: s.drop_duplicates()),
+    "ones": (lambda s: s.assign(z=mn.ones(6)), lambda s: s.assign(z=np.ones(6))),
+    "positions": (lambda s: s.assign(z=mn.arange(6) * 2), lambda s: s.assign(z=np.arange(6) * 2)),
+}
+
+
+@pytest.mark.parametrize("what", MADE_OF_NOTHING)
+@pytest.mark.parametrize("how", FILLED)
+def test_constants_and_ranges_are_of_no_table(what: str, how: str) -> None:
+    values = [3.0, 1.0, np.nan, 2.0, 2.5, 5.0]
+    made = mn.table({"c": MADE_OF_NOTHING[what](), "v": mn.asarray(values)})
+    frame = pd.DataFrame({"c": np.asarray(MADE_OF_NOTHING[what]()), "v": values})
+    ours, theirs = FILLED[how]
+    found, expected = ours(made.sort_values("v")), theirs(frame.sort_values("v"))
+    found = found.to_pandas() if isinstance(found, mn.Table) else np.asarray(found)
+    np.testing.assert_array_equal(np.asarray(found, float), np.asarray(expected, float))
+
+
+def test_keys_that_are_different_ranges_are_not_equal() -> None:
+    first = mn.table({"k": mn.arange(3), "v": mn.ones(3)}).groupby("k")[["v"]].sum()
+    second = mn.table({"k": mn.arange(1, 4), "v": mn.ones(3)}).groupby("k")[["v"]].sum()
+    with pytest.raises(ShapeError, match="different keys"):
+        first - second

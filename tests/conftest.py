@@ -174,7 +174,8 @@ def leak_guard(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def left_no_cluster() -> Iterator[None]:
     """Let each test start a session by itself, as the first of its process, whatever ended before."""
-    # Sessions of a module end after its last test, so before the first of the next one.
+    # Sessions of a module end after its last test, so before the first of the next one; who asks notes it.
+    current.active_session()
     current._process.left, current._process.has_stopped = "", False
     yield
     current._process.left, current._process.has_stopped = "", False

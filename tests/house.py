@@ -138,7 +138,7 @@ SPLITTERS = ("split", "rsplit", "partition", "rpartition", "removeprefix", "remo
 # other rooms is a ratchet, which falls with what leaves the core.
 FAMILIES = ("graph", "linalg", "learn", "sources", "nested", "tables", "presto", "simulation")
 FACES = ("testing", "calls", "health", "widgets", "magics", "cli")
-CORE_CODE_LINES = 58_682
+CORE_CODE_LINES = 58_681
 # What was over a limit when limits began to count lines of code: each may only become shorter.
 OVER_LIMIT = {
     "matnb/backend/tasks/executor.py": 542,

@@ -96,7 +96,7 @@ def _is_matnbs(one: Any) -> bool:
 
 
 def _is_public(name: str) -> bool:
-    if name.startswith("_repr_") and name.endswith("_"):
+    if name.startswith(("_repr_", "_ipython_display_")) and name.endswith("_"):
         return True  # IPython asks for it
     return not name.startswith("_") or (name.endswith("__") and name not in _LEFT_ALONE)
 
@@ -164,7 +164,8 @@ def _leave(
     error: BaseException, function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
 ) -> BaseException | None:
     # The error that leaves instead of this one, if another does; else this one's traceback is made shorter.
-    if function.__name__ == "__getattr__":  # libraries ask for names by the thousand
+    is_bare = type(error) is KeyboardInterrupt
+    if function.__name__ == "__getattr__" and not is_bare:  # libraries ask for names by the thousand
         error.__traceback__ = None
         return None
     caller = sys._getframe(1).f_back
@@ -175,8 +176,8 @@ def _leave(
         other = argument_error(error, function, args, kwargs)
     if other is None:
         _shorten(error)
-    if type(error) is KeyboardInterrupt:
-        other = CellCancelled("interrupted; finished results are kept")
+    if is_bare:
+        other = CellCancelled("interrupted")
         other.__cause__ = error
     return other
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 from uuid import uuid4
 from weakref import ref
 
+import numpy as np
+
 from matnb.errors import ArgumentError, DTypeError
 from matnb.expr.digest import digest_of, digest_of_node
 
@@ -54,7 +56,7 @@ class InterningType(type):
             own["digest"] = digest
             node.__post_init__()
             if cls.is_foreign:
-                _check_operands(form, node)
+                _check_settled(form, node)
             if form.functions and any(own[name].not_followed for name in form.functions):
                 own["is_made_anew"] = True
             kept = _NodeRef(node, _forget)
@@ -199,7 +201,7 @@ def _not_a_tuple(form: NodeFields, inputs: object) -> DTypeError:
     return DTypeError(f"{given}, where a tuple of expressions belongs: give tuple(inputs)")
 
 
-def _check_operands(form: NodeFields, node: Expr) -> None:
+def _check_settled(form: NodeFields, node: Expr) -> None:
     own = node.__dict__
     held = [own[form.names[place]] for place in form.operands]
     if form.inputs is not None:
@@ -211,6 +213,8 @@ def _check_operands(form: NodeFields, node: Expr) -> None:
         fields += [] if form.inputs is None else ["*self.inputs"]
         call = f"self.settle({', '.join(['shape', 'dtype', 'sparse', *fields])})"
         raise ArgumentError(f"{form.name}: __post_init__ has to call {call}, with each field of type Expr")
+    if not isinstance(node.dtype, np.dtype):
+        raise DTypeError(f"{form.name}: settle got the dtype {node.dtype!r}; give np.dtype(...)")
 
 
 def _digest(form: NodeFields, values: tuple[Hashable, ...]) -> bytes:

@@ -15,7 +15,7 @@ from matnb.blocks.formats import check_lengths
 from matnb.blocks.grid import Grid
 from matnb.blocks.kernels.elementwise.elementwise import zero_preserving
 from matnb.blocks.semiring import ANNIHILATORS, semiring_named
-from matnb.errors import DTypeError, ShapeError
+from matnb.errors import ShapeError
 from matnb.expr.interning import InterningType, node_fields
 from matnb.io.source import Source
 from matnb.registration import is_foreign
@@ -91,8 +91,6 @@ class Expr(metaclass=InterningType):
         *operands
             The fields that are expressions, in their order, and last those of a tuple of them.
         """
-        if not isinstance(dtype, np.dtype):
-            raise DTypeError(f"{type(self).__name__}: settle got the dtype {dtype!r}; give np.dtype(...)")
         if sparse:
             check_lengths(shape)
         own = self.__dict__

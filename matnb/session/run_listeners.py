@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from matnb.backend.cluster.dask_cluster import WorkerInfo
@@ -60,34 +59,37 @@ class RunListeners(dict[str, RunListener]):
     def __init__(self, workers: Callable[[], Workers]) -> None:
         super().__init__()
         for name, make in MAKERS.items():
-            with self._leaving_out(name):
+            try:
                 self[name] = make(workers)
+            except Exception as error:  # whatever another package raises, here and below
+                self._leave_out(name, make, error)
 
     def note(self, plan: Plan, timed: Sequence[TaskTimed]) -> None:
         """Tell all what a run's tasks took."""
         for name, listener in tuple(self.items()):
-            with self._leaving_out(name):
+            try:
                 listener.note(plan, timed)
+            except Exception as error:
+                self._leave_out(name, type(listener), error)
 
     def sections(self, measured: bool) -> tuple[HistorySection, ...]:
         """Return their parts of the history."""
         found = []
         for name, listener in tuple(self.items()):
-            with self._leaving_out(name):
+            try:
                 section = listener.section(measured)
                 if section is not None and not isinstance(section, HistorySection):
                     raise TypeError(f"section() returned {type(section).__name__}, not a HistorySection")
+            except Exception as error:
+                self._leave_out(name, type(listener), error)
+            else:
                 found.append(section)
         return tuple(one for one in found if one is not None)
 
-    @contextmanager
-    def _leaving_out(self, name: str) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:  # whatever another package raises, the user's run goes on
-            made_by = MAKERS.get(name) or type(self[name])
-            if not is_foreign(made_by):
-                raise
-            self.pop(name, None)
-            text = f"{type(error).__name__}: {error}"
-            warn(f"the listener {name!r}, {name_and_place(made_by)}, is left out: {text}")
+    def _leave_out(self, name: str, made_by: object, error: Exception) -> None:
+        # The user's run goes on; what matnb's own raise is a fault of matnb's.
+        if not is_foreign(made_by):
+            raise error
+        self.pop(name, None)
+        place = name_and_place(made_by)
+        warn(f"the listener {name!r}, {place}, is left out: {type(error).__name__}: {error}")

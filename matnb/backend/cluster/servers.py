@@ -260,11 +260,8 @@ class LocalCluster(SpecCluster):  # type: ignore[misc]  # it has no types
         while self.scheduler.status == Status.running and (missing := self._missing()):
             now = time.monotonic()
             is_starting = self._lock.locked()  # some, for the first time or again
-            since = (
-                {}
-                if is_starting
-                else {name: since.get(name, now) for name in missing if name in self.workers}
-            )
+            waited_for = () if is_starting else self.workers.keys() & missing
+            since = {name: since.get(name, now) for name in waited_for}
             if self._starting is not None and self._starting.done():
                 error = self._starting.exception()
                 self._starting, since = None, {}
